@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * airlock: the network namespace between a sandbox and the gate.
+ *
+ * airlock_open() starts the keeper, which makes the namespaces, devices, rules
+ * and sockets, and hands out the descriptors. When the keeper ends, everything it
+ * made is gone: no name in the file system, no persistent device.
+ */
+#ifndef SG_AIRLOCK_AIRLOCK_H
+#define SG_AIRLOCK_AIRLOCK_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+/* Addresses in every airlock (RFC 7335 range; a ULA of the project's, RFC 4193). */
+#define AIRLOCK_GATE_V4	   "192.0.0.1"
+#define AIRLOCK_SANDBOX_V4 "192.0.0.2"
+#define AIRLOCK_V4_BITS	   29
+#define AIRLOCK_GATE_V6	   "fd73:616e:6467:1::1"
+#define AIRLOCK_SANDBOX_V6 "fd73:616e:6467:1::2"
+#define AIRLOCK_V6_BITS	   64
+#define AIRLOCK_MTU	   65520
+
+struct airlock_config {
+	uid_t uid; /* the sandbox's user and group, as seen inside its user namespace: the person's */
+	gid_t gid;
+	bool door; /* keep a process in the sandbox's namespace that makes sockets for --publish */
+};
+
+/* What the gate needs; handed over, then closed by the supervisor. */
+struct airlock_gate_fds {
+	int tun;       /* IFF_TUN | IFF_NO_PI, non-blocking */
+	int listen_v4; /* IP_TRANSPARENT listeners, non-blocking */
+	int listen_v6; /* -1 when the kernel has no IPv6 */
+};
+
+struct airlock {
+	pid_t keeper;
+	int keeper_pidfd;
+	int control;	    /* requests to the keeper; the supervisor's end */
+	int sandbox_userns; /* -1 when made without user namespaces */
+	int sandbox_netns;
+	int door; /* SOCK_SEQPACKET to the door process, for the gate; -1 without one */
+	struct airlock_gate_fds gate;
+};
+
+/*
+ * Makes it all, ready to pass packets, both ends of the link with carrier. On failure nothing is
+ * left and the message names the missing thing and the fix.
+ */
+int airlock_open(const struct airlock_config *c, struct airlock *out, struct err *e) sg_must_check;
+
+/* Fresh tun and listeners after a gate died. */
+int airlock_renew(struct airlock *a, struct airlock_gate_fds *out, struct err *e) sg_must_check;
+
+struct airlock_counters {
+	uint64_t frames;     /* from the sandbox, all */
+	uint64_t noise;	     /* dropped as link noise */
+	uint64_t unowned;    /* TCP without a socket, answered with RST */
+};
+int airlock_read_counters(struct airlock *a, struct airlock_counters *out) sg_must_check;
+
+/* Closes the gate's descriptors in this process (after the gate has them). */
+void airlock_close_gate_fds(struct airlock_gate_fds *f);
+
+/* Ends the keeper and closes everything; safe on a half-open one. */
+void airlock_close(struct airlock *a);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/err.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A message may quote what a person or a file wrote: nothing of it reaches a terminal as control. */
+static void make_printable(char *s)
+{
+	for (; *s; s++)
+		if ((unsigned char)*s < 0x20 || *s == 0x7f)
+			*s = '?';
+}
+
+int err_set(struct err *e, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!e)
+		return -1;
+	va_start(ap, fmt);
+	vsnprintf(e->text, sizeof(e->text), fmt, ap);
+	va_end(ap);
+	make_printable(e->text);
+	return -1;
+}
+
+int err_prefix(struct err *e, const char *fmt, ...)
+{
+	char old[ERR_MAX];
+	size_t n;
+	va_list ap;
+
+	if (!e)
+		return -1;
+	memcpy(old, e->text, sizeof(old));
+	va_start(ap, fmt);
+	vsnprintf(e->text, sizeof(e->text), fmt, ap);
+	va_end(ap);
+	n = strlen(e->text);
+	snprintf(e->text + n, sizeof(e->text) - n, ": %s", old);
+	make_printable(e->text);
+	return -1;
+}
+
+void die(int status, const char *fmt, ...)
+{
+	struct err e;
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(e.text, sizeof(e.text), fmt, ap);
+	va_end(ap);
+	make_printable(e.text);
+	fprintf(stderr, "sandgate: %s\n", e.text);
+	exit(status);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gate: the process that decides. See ARCHITECTURE.md for its place.
+ *
+ * It is forked by the supervisor with the descriptors of one airlock, isolates
+ * itself before the first byte from the sandbox, and runs one loop until its
+ * control socket closes.
+ */
+#ifndef SG_GATE_GATE_H
+#define SG_GATE_GATE_H
+
+#include "base/addr.h"
+#include "policy/decide.h"
+
+enum { RESOLVER_SERVERS_MAX = 8, HOST_NAMES_MAX = 1024 };
+
+/* The host's resolver configuration, read by the supervisor and followed by it. */
+struct resolver_config {
+	size_t n_servers;
+	struct endpoint servers[RESOLVER_SERVERS_MAX]; /* in order of resolv.conf; port 53 unless said */
+	uint32_t timeout_ms; /* of one try */
+	uint32_t tries;
+	size_t n_hosts; /* the host's own hosts file: names answered without asking */
+	struct host_name {
+		struct name name;
+		struct addr addr;
+	} *hosts;
+};
+
+struct gate_publish {
+	int listener;	     /* listening, non-blocking, made by the supervisor on 127.0.0.1 */
+	uint16_t sandbox_port;
+};
+
+struct gate_setup {
+	const char *sandbox; /* its name, for remedies */
+	int tun, listen_v4, listen_v6, door; /* from the airlock; -1 where there is none */
+	int control; /* SOCK_SEQPACKET to the supervisor: JSON messages, docs/protocol.md */
+	const struct gate_publish *publish;
+	size_t n_publish;
+	const struct ruleset *rules;
+	const struct host_prefixes *host;
+	const struct resolver_config *resolver;
+};
+
+/* Never returns to the caller's code: the result is the exit status of the process. */
+int gate_main(const struct gate_setup *s);
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * decide: the one function that judges (policy.md 4).
+ *
+ * `net explain`, `policy check`, the API and the data plane all call it. It is
+ * pure, does not allocate, and takes the same time however many rules there are.
+ */
+#ifndef SG_POLICY_DECIDE_H
+#define SG_POLICY_DECIDE_H
+
+#include "policy/policy.h"
+
+struct ruleset; /* compiled, immutable */
+
+enum reason {
+	REASON_NONE, /* allowed */
+	REASON_NOT_IN_POLICY,
+	REASON_DENIED_BY_RULE,
+	REASON_SPECIAL_ADDRESS,
+	REASON_SNI_MISMATCH,
+	REASON_NO_SERVER_NAME,
+	REASON_ECH_REFUSED,
+	REASON_NOT_TLS,
+	REASON_NOT_HTTP,
+	REASON_PORT_NOT_ALLOWED,
+	REASON_METHOD_NOT_ALLOWED,
+	REASON_PATH_NOT_ALLOWED,
+	REASON_QUIC_REFUSED,
+	REASON_DNS_OFF,
+	REASON_DNS_TYPE,	   /* a record type that is not answered here */
+	REASON_ENCRYPTED_DNS,	   /* DoT, known DoH names */
+	REASON_RESOLVER_FAILED,
+	REASON_NETWORK_NONE,
+	REASON_LIMIT_FLOWS,
+	REASON_LIMIT_RATE,
+	REASON_LIMIT_NAMES,
+	REASON_LIMIT_NAME_LENGTH,
+	REASON_LIMIT_BYTES,
+	REASON_LIMIT_BYTES_PER_HOST,
+	REASON_LIMIT_UDP,
+	REASON_MALFORMED_DNS,
+	REASON_MALFORMED_TLS,
+	REASON_MALFORMED_HTTP,
+	REASON_MALFORMED_PACKET,
+	REASON_GATE_DOWN,
+	REASONS, /* count */
+};
+
+/* The fixed word of the log and of JSON: "not-in-policy". */
+const char *reason_word(enum reason r);
+/* The sentence for a person, from catalogue/messages. */
+const char *reason_sentence(enum reason r);
+
+/*
+ * The host's own addresses and connected subnets, which a name must not point to (policy.md 5).
+ * Owned by the caller of decide(); replaced whole when they change. May be NULL.
+ */
+enum { HOST_PREFIXES_MAX = 256 };
+struct host_prefixes {
+	size_t n;
+	struct prefix prefix[HOST_PREFIXES_MAX];
+};
+
+enum destination_kind {
+	DEST_LOOKUP,	/* a DNS question: name only */
+	DEST_CONNECT,	/* a connection or datagram: address, port, proto, perhaps a name */
+	DEST_SERVER_NAME, /* inside a connection: the name that the client hello or Host gave */
+};
+
+struct destination {
+	enum destination_kind kind;
+	const struct name *name; /* NULL: none */
+	const struct addr *addr; /* NULL: not known (a lookup, or explain by name alone) */
+	uint16_t port;		 /* 0 for ICMP and for a lookup */
+	enum proto proto;
+	const char *method, *path; /* NULL: not seen */
+};
+
+struct verdict {
+	bool allow;
+	bool check_name;  /* 80/443 by name: the server name or Host must be judged as well */
+	bool by_literal_address; /* the target was listed literally by address or network */
+	bool by_wildcard; /* the name was admitted by a wildcard: limits of policy.md 7 apply */
+	bool by_default;  /* step 6 of `open` or step 1 of `any` allowed it */
+	bool private_ok;  /* the rule that admits the name says `private: true` */
+	uint8_t step;	  /* 1..6 of policy.md 4 */
+	enum reason reason;
+	const struct rule *rule; /* the rule that decided, inside the ruleset; NULL when none */
+};
+
+void decide(const struct ruleset *rs, const struct host_prefixes *host,
+	    const struct destination *d, struct verdict *v);
+
+/*
+ * May this address be handed out in an answer for a name (policy.md 5)? `name_verdict` is the
+ * verdict of the lookup. False: withheld.
+ */
+bool address_admissible(const struct ruleset *rs, const struct host_prefixes *host,
+			const struct verdict *name_verdict, const struct addr *a);
+
+/* Why an address is special: "private (RFC 1918)", or NULL when it is public. */
+const char *address_special(const struct host_prefixes *host, const struct addr *a);
+
+/*
+ * The runnable remedy for a refusal, "sandgate net allow NAME site:HOST[:PORT]" or, until that
+ * command exists for a running sandbox, "sandgate run --allow HOST[:PORT] ..."; empty when there is none.
+ */
+enum { REMEDY_MAX = 384 };
+char *remedy_format(const char *sandbox, const struct destination *d, enum reason r,
+		    char out[REMEDY_MAX]);
+
+/* Compiles; the ruleset keeps its own copy of everything. NULL with a message on failure. */
+struct ruleset *ruleset_compile(const struct policy *p, uint64_t generation, struct err *e);
+void ruleset_free(struct ruleset *rs);
+uint64_t ruleset_generation(const struct ruleset *rs);
+/* The settings (limits, dns, quic, host ports, ...) it was compiled with. Lives as long as rs. */
+const struct policy *ruleset_policy(const struct ruleset *rs);
+
+#endif

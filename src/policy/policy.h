@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * policy: what a sandbox may do, as a person wrote it (policy.md).
+ *
+ * A `struct policy` is the source form: it can be printed and parsed back to the
+ * same thing. It is compiled into an immutable `struct ruleset` (compile.h), which
+ * decide() reads. Nothing in this folder does I/O: files arrive as spans.
+ */
+#ifndef SG_POLICY_POLICY_H
+#define SG_POLICY_POLICY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/addr.h"
+#include "base/err.h"
+#include "base/name.h"
+#include "base/span.h"
+
+enum { POLICY_FORMAT_VERSION = 1 };
+
+enum network_base {
+	NET_ANY,
+	NET_DENY,
+	NET_NONE,
+	NET_BROKERED,
+	NET_FAKENET,
+	NET_LOCKED,
+	NET_STANDARD,
+	NET_OPEN,
+	NET_BAKE,
+	NET_BASES, /* count */
+};
+
+enum proto {
+	PROTO_TCP = 1,
+	PROTO_UDP = 2,
+	PROTO_ICMP = 4, /* echo only */
+	PROTO_ANY = 7,
+};
+
+enum effect { EFFECT_DENY, EFFECT_ALLOW };
+
+enum target_kind {
+	TARGET_NAME,	 /* that name and no other */
+	TARGET_WILDCARD, /* every name below `name`, not itself */
+	TARGET_PREFIX,	 /* an address (128 bits) or a network */
+};
+
+struct port_range {
+	uint16_t lo, hi; /* inclusive, 1..65535 */
+};
+
+enum { RULE_PORTS_MAX = 16 };
+
+struct rule {
+	enum effect effect;
+	enum target_kind kind;
+	struct name name;	 /* TARGET_NAME, TARGET_WILDCARD (without "*.") */
+	struct prefix prefix;	 /* TARGET_PREFIX */
+	bool ports_written;	 /* false: the default of policy.md 2 applies */
+	bool any_port;		 /* ":*": every port and protocol */
+	uint8_t n_ports;
+	struct port_range ports[RULE_PORTS_MAX];
+	uint8_t protos;		 /* bits of enum proto; 0 when none was written */
+	bool raw;		 /* "/raw": port 443 without the TLS check */
+	bool private_ok;	 /* `private: true`: the name may resolve to a private address */
+	char **methods;		 /* NULL-terminated, upper case; NULL: every method */
+	char **paths;		 /* NULL-terminated patterns; NULL: every path */
+	char *note;		 /* may be NULL */
+};
+
+enum switch_state { SWITCH_OFF, SWITCH_ON };
+enum dns_answers { DNS_ANSWERS_REAL, DNS_ANSWERS_SYNTHETIC };
+enum dns_refusal { DNS_REFUSAL_REFUSED, DNS_REFUSAL_NXDOMAIN };
+
+struct publish {
+	uint16_t host, sandbox; /* TCP ports; host side listens on 127.0.0.1 */
+};
+
+struct limits {
+	uint32_t flows;			  /* open at once, 4096 */
+	uint32_t flows_per_second;	  /* 500 */
+	uint32_t flows_burst;		  /* 2000 */
+	uint32_t wildcard_names_per_minute; /* 64 */
+	uint64_t bytes_out;		  /* 0: no limit */
+	uint64_t bytes_out_per_host;	  /* 0: no limit */
+};
+
+struct policy {
+	enum network_base network;
+	char **permissions; /* "install:rust", "-error-reports"; NULL-terminated or NULL */
+	struct rule *rules; /* allow and deny, in the order written */
+	size_t n_rules, cap_rules;
+	bool dns_off;
+	enum dns_answers dns_answers;
+	enum dns_refusal dns_refusal;
+	bool quic_allow;
+	bool ech_refuse;
+	uint16_t *host_ports;
+	size_t n_host_ports;
+	struct publish *publish;
+	size_t n_publish;
+	struct limits limits;
+};
+
+/* The defaults of policy.md 1 and 7, base `standard`. Nothing allocated yet. */
+void policy_init(struct policy *p);
+void policy_free(struct policy *p);
+
+enum policy_syntax { POLICY_YAML, POLICY_JSON };
+
+/*
+ * Parses a whole file strictly. `file` is the name for messages "file:line:column: ...".
+ * On an error p is left as policy_init makes it. 0 or -1 with the message.
+ */
+int policy_parse(struct span text, enum policy_syntax syntax, const char *file, struct policy *p,
+		 struct err *e) sg_must_check;
+
+/* One short-form rule, "TARGET[:PORTS][/PROTO]" or "site:HOST", appended to p. */
+int policy_add_rule(struct policy *p, enum effect effect, const char *text, struct err *e)
+	sg_must_check;
+
+/*
+ * One word of --allow, --deny or --only: a permission id, "-id", a preset, "site:HOST" or a rule.
+ * Until the presets land, ids and presets are refused with a message that says so.
+ */
+int policy_add_item(struct policy *p, enum effect effect, const char *item, struct err *e)
+	sg_must_check;
+
+/* "--net BASE". */
+int policy_set_network(struct policy *p, const char *base, struct err *e) sg_must_check;
+const char *network_base_name(enum network_base b);
+
+/* What no single entry shows: an empty allow list, `any` with an allow list, ... */
+int policy_validate(const struct policy *p, struct err *e) sg_must_check;
+
+/* Canonical JSON, one line; the caller frees. parse(print(p)) is p. NULL without memory. */
+char *policy_print_json(const struct policy *p);
+
+/* The short form of one rule ("*.example.com:443/tcp"). Returns out. */
+enum { RULE_TEXT_MAX = 512 };
+char *rule_format(const struct rule *r, char out[RULE_TEXT_MAX]);
+
+#endif

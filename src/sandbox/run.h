@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run: one sandbox from start to end, as `sandgate run` asks for it.
+ */
+#ifndef SG_SANDBOX_RUN_H
+#define SG_SANDBOX_RUN_H
+
+#include <stdbool.h>
+
+#include "policy/policy.h"
+
+/* Exit statuses that are sandgate's own (cli.md). */
+enum { EXIT_USAGE = 2, EXIT_SANDGATE = 125, EXIT_CANNOT_EXECUTE = 126, EXIT_NOT_FOUND = 127 };
+
+struct run_options {
+	const char *name;	/* NULL: made from the working directory */
+	struct policy *policy;	/* validated */
+	const char *policy_file; /* what it was read from, or NULL */
+	const char *const *rw;	/* NULL-terminated lists; NULL: none */
+	const char *const *ro;
+	const char *const *hide;
+	const char *const *env; /* "K=V" */
+	bool as_root;
+	bool quiet;
+	char *const *argv; /* the command, NULL-terminated */
+};
+
+/* Runs the sandbox to its end and returns the exit status of `sandgate run`. */
+int sandbox_run(const struct run_options *o);
+
+#endif
