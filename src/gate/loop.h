@@ -42,6 +42,8 @@ void loop_free(struct loop *l);
 int loop_add(struct loop *l, struct watch *w, int fd, uint32_t events) sg_must_check;
 int loop_modify(struct loop *l, struct watch *w, uint32_t events) sg_must_check;
 void loop_remove(struct loop *l, struct watch *w);
+/* Removes and closes the descriptor. It must be the only reference to it: closing takes it out. */
+void loop_close(struct loop *l, struct watch *w);
 
 /* Sets or moves. False when max_timers are set already. */
 bool loop_timer_set(struct loop *l, struct timer *t, mono_t due);
@@ -53,6 +55,9 @@ mono_t loop_now(const struct loop *l);
 /* Runs until loop_stop. Returns 0, or -errno when epoll itself fails. */
 int loop_run(struct loop *l) sg_must_check;
 void loop_stop(struct loop *l);
+
+/* The next turn does not wait: there is work left over from this one. */
+void loop_poke(struct loop *l);
 
 /* Called once at the end of every turn, after all events; for work batched over a turn. */
 void loop_set_after_turn(struct loop *l, void (*fn)(void *ctx), void *ctx);

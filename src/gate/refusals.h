@@ -19,8 +19,10 @@ enum refusal_proto { /* the `proto` word of the log */
 	REFUSAL_DNS,
 	REFUSAL_HTTP,
 	REFUSAL_QUIC,
-	REFUSAL_PROTOS,
+	REFUSAL_PROTOS, /* count */
 };
+
+const char *refusal_proto_word(enum refusal_proto p);
 
 struct refusal {
 	enum refusal_proto proto;
@@ -35,5 +37,13 @@ struct refusals;
 struct refusals *refusals_new(void);
 void refusals_free(struct refusals *r);
 void refusals_note(struct refusals *r, const struct refusal *what);
+
+/* All that was ever noted, and what is in no group any more. */
+uint64_t refusals_total(const struct refusals *r);
+uint64_t refusals_other(const struct refusals *r);
+
+/* Calls fn for every group, the one first seen first. The pointers live for the call. */
+typedef void refusals_fn(void *ctx, const struct refusal *what, uint64_t count);
+void refusals_each(const struct refusals *r, refusals_fn *fn, void *ctx);
 
 #endif

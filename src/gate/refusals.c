@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Theory of operation
+ *
+ * GROUPS slots in the order of their first use. Finding a group scans one array of
+ * hashes (2 KiB, a few cache lines at a time), which at this size costs less than
+ * a chained table and needs no links to keep right. When all slots are taken the one
+ * seen longest ago is folded into `other` and moves to the end of the order.
+ */
+#include "gate/refusals.h"
+
+#include <stdlib.h>
+
+enum { GROUPS = 256 };
+
+struct group {
+	enum refusal_proto proto;
+	enum reason reason;
+	bool has_name, has_addr;
+	uint16_t port;
+	struct name name;
+	struct addr addr;
+	uint64_t count;
+	uint64_t seen;	/* value of the total when it was last noted */
+	uint64_t order; /* value of the total when it was made */
+};
+
+struct refusals {
+	uint64_t total, other;
+	size_t n;
+	uint64_t hash[GROUPS];
+	struct group group[GROUPS];
+};
+
+static const char *const proto_words[] = {
+	[REFUSAL_TCP] = "tcp", [REFUSAL_UDP] = "udp",	[REFUSAL_ICMP] = "icmp",
+	[REFUSAL_DNS] = "dns", [REFUSAL_HTTP] = "http", [REFUSAL_QUIC] = "quic",
+};
+_Static_assert(sizeof(proto_words) / sizeof(proto_words[0]) == REFUSAL_PROTOS,
+	       "every proto has a word");
+
+const char *refusal_proto_word(enum refusal_proto p)
+{
+	return proto_words[p];
+}
+
+struct refusals *refusals_new(void)
+{
+	return calloc(1, sizeof(struct refusals));
+}
+
+void refusals_free(struct refusals *r)
+{
+	free(r);
+}
+
+/* A refusal with a name is grouped by it whatever address it had: a person allows names. */
+static bool is_by_name(const struct refusal *what)
+{
+	return what->name != NULL;
+}
+
+static uint64_t group_hash(const struct refusal *what)
+{
+	struct {
+		uint64_t target;
+		uint32_t proto_reason;
+		uint32_t port;
+	} key = {
+		.proto_reason = (uint32_t)what->proto << 16 | (uint32_t)what->reason,
+		.port = what->port,
+	};
+
+	if (is_by_name(what))
+		key.target = name_hash(what->name->s, what->name->n);
+	else if (what->addr)
+		key.target = name_hash((const char *)what->addr->b, sizeof(what->addr->b));
+	return name_hash((const char *)&key, sizeof(key));
+}
+
+static bool group_is(const struct group *g, const struct refusal *what)
+{
+	if (g->proto != what->proto || g->reason != what->reason || g->port != what->port ||
+	    g->has_name != is_by_name(what))
+		return false;
+	if (is_by_name(what))
+		return name_equal(&g->name, what->name);
+	return g->has_addr == (what->addr != NULL) &&
+	       (!what->addr || addr_equal(&g->addr, what->addr));
+}
+
+static size_t least_recent(const struct refusals *r)
+{
+	size_t least = 0;
+
+	for (size_t i = 1; i < GROUPS; i++)
+		if (r->group[i].seen < r->group[least].seen)
+			least = i;
+	return least;
+}
+
+static struct group *make_group(struct refusals *r, const struct refusal *what, uint64_t hash)
+{
+	size_t i = r->n < GROUPS ? r->n++ : least_recent(r);
+	struct group *g = &r->group[i];
+
+	r->other += g->count;
+	r->hash[i] = hash;
+	*g = (struct group){
+		.proto = what->proto,
+		.reason = what->reason,
+		.port = what->port,
+		.has_name = what->name != NULL,
+		.has_addr = what->addr != NULL,
+		.order = r->total,
+	};
+	if (what->name)
+		g->name = *what->name;
+	if (what->addr)
+		g->addr = *what->addr;
+	return g;
+}
+
+void refusals_note(struct refusals *r, const struct refusal *what)
+{
+	uint64_t hash = group_hash(what);
+	struct group *g = NULL;
+
+	for (size_t i = 0; i < r->n && !g; i++)
+		if (r->hash[i] == hash && group_is(&r->group[i], what))
+			g = &r->group[i];
+	r->total++;
+	if (!g)
+		g = make_group(r, what, hash);
+	g->count++;
+	g->seen = r->total;
+}
+
+uint64_t refusals_total(const struct refusals *r)
+{
+	return r->total;
+}
+
+uint64_t refusals_other(const struct refusals *r)
+{
+	return r->other;
+}
+
+static int by_order(const void *a, const void *b)
+{
+	const struct group *const *x = a, *const *y = b;
+
+	return (*x)->order < (*y)->order ? -1 : (*x)->order > (*y)->order;
+}
+
+void refusals_each(const struct refusals *r, refusals_fn *fn, void *ctx)
+{
+	const struct group *sorted[GROUPS];
+
+	for (size_t i = 0; i < r->n; i++)
+		sorted[i] = &r->group[i];
+	qsort(sorted, r->n, sizeof(sorted[0]), by_order);
+	for (size_t i = 0; i < r->n; i++) {
+		const struct group *g = sorted[i];
+		struct refusal what = {
+			.proto = g->proto,
+			.reason = g->reason,
+			.name = g->has_name ? &g->name : NULL,
+			.addr = g->has_addr ? &g->addr : NULL,
+			.port = g->port,
+		};
+
+		fn(ctx, &what, g->count);
+	}
+}
