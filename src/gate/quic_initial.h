@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * quic_initial: the client hello in the first datagrams of a QUIC connection.
+ *
+ * Initial packets are protected with keys that anyone can derive from them
+ * (RFC 9001, 5.2; version 2: RFC 9369), so the server name can be read. They are
+ * decrypted, their CRYPTO frames put in order, and the hello is parsed.
+ */
+#ifndef SG_GATE_QUIC_INITIAL_H
+#define SG_GATE_QUIC_INITIAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/span.h"
+#include "gate/tls_hello.h"
+
+enum {
+	QUIC_CRYPTO_MAX = 16384, /* octets of CRYPTO that are kept */
+	QUIC_DATAGRAMS_MAX = 16, /* in which the hello must be whole */
+};
+
+enum quic_state {
+	QUIC_NEED_MORE,	  /* an Initial was read, the hello is not whole */
+	QUIC_HELLO,	  /* *hello is filled */
+	QUIC_NOT_INITIAL, /* not a client's first packet of QUIC version 1 or 2 */
+	QUIC_MALFORMED,	  /* an Initial that does not decrypt or breaks the rules */
+	QUIC_TOO_LARGE,	  /* beyond the limits above */
+};
+
+/* The protection of one connection's client Initials. */
+struct quic_keys {
+	uint8_t key[16];
+	uint8_t iv[12];
+	uint8_t hp[16];
+};
+
+/* One connection attempt; the caller's memory (18 KiB), quic_initial_begin() before use. */
+struct quic_initial {
+	uint32_t version; /* 0: no packet yet */
+	uint8_t datagrams;
+	struct quic_keys keys;
+	uint8_t crypto[QUIC_CRYPTO_MAX];
+	uint8_t have[QUIC_CRYPTO_MAX / 8]; /* a bit an octet of `crypto` */
+};
+
+/* Fetches the algorithms, before isolation: nothing is loaded afterwards. Once a process. */
+int quic_initial_init(struct err *e) sg_must_check;
+
+void quic_initial_begin(struct quic_initial *q);
+
+/*
+ * Reads one datagram of the client, the payload of UDP, in any order with its siblings. After
+ * any answer but QUIC_NEED_MORE the attempt is over. *hello need not be initialised.
+ */
+enum quic_state quic_initial_feed(struct quic_initial *q, struct span datagram,
+				  struct tls_hello *hello);
+
+#endif
