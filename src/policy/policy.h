@@ -53,21 +53,27 @@ struct port_range {
 
 enum { RULE_PORTS_MAX = 16 };
 
-struct rule {
-	enum effect effect;
-	enum target_kind kind;
-	struct name name;	 /* TARGET_NAME, TARGET_WILDCARD (without "*.") */
-	struct prefix prefix;	 /* TARGET_PREFIX */
-	bool ports_written;	 /* false: the default of policy.md 2 applies */
-	bool any_port;		 /* ":*": every port and protocol */
+/* What most rules do not have; kept apart so that a million plain names stay small. */
+struct rule_detail {
 	uint8_t n_ports;
 	struct port_range ports[RULE_PORTS_MAX];
-	uint8_t protos;		 /* bits of enum proto; 0 when none was written */
-	bool raw;		 /* "/raw": port 443 without the TLS check */
-	bool private_ok;	 /* `private: true`: the name may resolve to a private address */
-	char **methods;		 /* NULL-terminated, upper case; NULL: every method */
-	char **paths;		 /* NULL-terminated patterns; NULL: every path */
-	char *note;		 /* may be NULL */
+	char **methods; /* NULL-terminated, upper case; NULL: every method */
+	char **paths;	/* NULL-terminated patterns; NULL: every path */
+	char *note;	/* may be NULL */
+};
+
+struct rule {
+	struct prefix prefix;	    /* TARGET_PREFIX */
+	uint8_t kind;		    /* enum target_kind */
+	uint8_t effect;		    /* enum effect */
+	uint8_t protos;		    /* bits of enum proto; 0 when none was written */
+	uint8_t name_n;		    /* octets of name */
+	bool ports_written : 1;	    /* false: the default of policy.md 2 applies */
+	bool any_port : 1;	    /* ":*": every port and protocol */
+	bool raw : 1;		    /* "/raw": port 80 or 443 without the look inside */
+	bool private_ok : 1;	    /* `private: true`: the name may resolve to a private address */
+	char *name;		    /* canonical; of a TARGET_WILDCARD without "*."; else NULL */
+	struct rule_detail *detail; /* NULL: no ports, methods, paths or note */
 };
 
 enum switch_state { SWITCH_OFF, SWITCH_ON };
@@ -79,12 +85,12 @@ struct publish {
 };
 
 struct limits {
-	uint32_t flows;			  /* open at once, 4096 */
-	uint32_t flows_per_second;	  /* 500 */
-	uint32_t flows_burst;		  /* 2000 */
+	uint32_t flows;			    /* open at once, 4096 */
+	uint32_t flows_per_second;	    /* 500 */
+	uint32_t flows_burst;		    /* 2000 */
 	uint32_t wildcard_names_per_minute; /* 64 */
-	uint64_t bytes_out;		  /* 0: no limit */
-	uint64_t bytes_out_per_host;	  /* 0: no limit */
+	uint64_t bytes_out;		    /* 0: no limit */
+	uint64_t bytes_out_per_host;	    /* 0: no limit */
 };
 
 struct policy {
@@ -118,15 +124,22 @@ int policy_parse(struct span text, enum policy_syntax syntax, const char *file, 
 		 struct err *e) sg_must_check;
 
 /* One short-form rule, "TARGET[:PORTS][/PROTO]" or "site:HOST", appended to p. */
-int policy_add_rule(struct policy *p, enum effect effect, const char *text, struct err *e)
-	sg_must_check;
+int policy_add_rule(struct policy *p, enum effect effect, const char *text,
+		    struct err *e) sg_must_check;
 
 /*
  * One word of --allow, --deny or --only: a permission id, "-id", a preset, "site:HOST" or a rule.
  * Until the presets land, ids and presets are refused with a message that says so.
  */
-int policy_add_item(struct policy *p, enum effect effect, const char *item, struct err *e)
-	sg_must_check;
+int policy_add_item(struct policy *p, enum effect effect, const char *item,
+		    struct err *e) sg_must_check;
+
+/*
+ * What follows --allow, --deny or --only: items parted by commas. A piece that is only ports goes
+ * with the item before it, so "a.example:22,443,b.example" is two items.
+ */
+int policy_add_list(struct policy *p, enum effect effect, const char *list,
+		    struct err *e) sg_must_check;
 
 /* "--net BASE". */
 int policy_set_network(struct policy *p, const char *base, struct err *e) sg_must_check;
@@ -141,5 +154,15 @@ char *policy_print_json(const struct policy *p);
 /* The short form of one rule ("*.example.com:443/tcp"). Returns out. */
 enum { RULE_TEXT_MAX = 512 };
 char *rule_format(const struct rule *r, char out[RULE_TEXT_MAX]);
+
+/* What the rule means, "example.com over TCP on ports 80 and 443, the name checked inside". */
+char *rule_describe(const struct rule *r, char out[RULE_TEXT_MAX]);
+
+/* A rule's ports, NULL and 0 when none are written. */
+static inline const struct port_range *rule_ports(const struct rule *r, size_t *n)
+{
+	*n = r->detail ? r->detail->n_ports : 0;
+	return r->detail ? r->detail->ports : NULL;
+}
 
 #endif
