@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dns_server: answers every question of the sandbox, whatever server it was sent to
+ * (protocols.md, DNS). It judges by decide(), asks the resolver for what is admitted,
+ * vets each address, binds it to the name and answers.
+ */
+#ifndef SG_GATE_DNS_SERVER_H
+#define SG_GATE_DNS_SERVER_H
+
+#include "base/clock.h"
+#include "gate/names.h"
+#include "gate/refusals.h"
+#include "gate/resolver.h"
+#include "policy/decide.h"
+
+/* Who asked: copied with the question and handed back with the answer; not looked into but `tcp`.
+ */
+struct dns_client {
+	bool tcp; /* no limit of size; the answer has its two octets of length before it */
+	struct endpoint from; /* the sandbox's side of a datagram */
+	struct endpoint to;   /* the server it was sent to: the source of the reply */
+	uint32_t flow;	      /* of a TCP connection: the owner's id, and its generation so that */
+	uint32_t generation;  /* an answer to one that is gone is recognised */
+};
+
+/* `message` is ready to send and lives only during the call. */
+typedef void dns_reply_fn(void *ctx, const struct dns_client *client, struct span message);
+
+struct dns_server_config {
+	struct loop *loop; /* for the time at which an answer arrives */
+	struct names *names;
+	struct resolver *resolver;
+	struct refusals *refusals;
+	const char *sandbox; /* its name, for remedies; outlives the server */
+	/* Where the present ones stand; read anew for each question and each answer. */
+	const struct ruleset *const *rules;
+	const struct host_prefixes *const *host;
+	bool ipv6; /* the airlock has IPv6; without it every AAAA is NODATA */
+	dns_reply_fn *reply;
+	void *ctx;
+};
+
+struct dns_server;
+
+/* NULL without memory. All memory is taken here. */
+struct dns_server *dns_server_new(const struct dns_server_config *c);
+void dns_server_free(struct dns_server *s);
+
+/* One message of the sandbox. The reply may be called before this returns, later, or never. */
+void dns_server_query(struct dns_server *s, const struct dns_client *client, struct span message,
+		      mono_t now);
+
+struct dns_counters {
+	uint64_t answered; /* answers that were not refusals, NXDOMAIN and NODATA included */
+	uint64_t refused;
+	uint64_t failed; /* the resolver did not answer */
+};
+void dns_server_count(const struct dns_server *s, struct dns_counters *out);
+
+/*
+ * Names seen under wildcards, for `egress`. Calls `each` once a wildcard with the first
+ * (at most 64) names and how many distinct ones there were in all, as far as memory tells.
+ */
+struct dns_wildcard {
+	const struct name *wildcard; /* without "*." */
+	const struct name *names;    /* the first ones seen */
+	size_t n_names;
+	uint64_t seen;
+};
+void dns_server_each_wildcard(const struct dns_server *s,
+			      void (*each)(void *ctx, const struct dns_wildcard *w), void *ctx);
+
+#endif
