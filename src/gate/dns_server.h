@@ -31,11 +31,11 @@ struct dns_server_config {
 	struct names *names;
 	struct resolver *resolver;
 	struct refusals *refusals;
-	const char *sandbox; /* its name, for remedies; outlives the server */
-	/* Where the present ones stand; read anew for each question and each answer. */
-	const struct ruleset *const *rules;
-	const struct host_prefixes *const *host;
-	bool ipv6; /* the airlock has IPv6; without it every AAAA is NODATA */
+	const char *sandbox;		    /* its name, for remedies; outlives the server */
+	const struct ruleset *const *rules; /* where the present one stands; read anew each time */
+	const struct host_prefixes *host;   /* changed in place by its owner; may be NULL */
+	struct addr gate_v4, gate_v6;	    /* the gate's own, in the airlock */
+	bool ipv6;			    /* the airlock has IPv6; else every AAAA is NODATA */
 	dns_reply_fn *reply;
 	void *ctx;
 };
