@@ -67,6 +67,7 @@ class World:
         self._dns.listen(self.internet, ROUTER4)
         if ipv6 and not nat:
             self._dns.listen(self.internet, ROUTER6)
+        self.usual_resolver = resolver
         self.machine.use_resolver(resolver)
         self.capture = Capture(self._router or self.internet, self.machine.place,
                                ["up0"] + (["vpn0"] if office else []))

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixtures of the end-to-end and escape tests. SANDGATE names the program; default build/sandgate."""
+
+import os
+import shutil
+import sys
+
+import pytest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "e2e"))
+
+from internet.world import World  # noqa: E402
+from program import Sandgate, Terminal  # noqa: E402
+
+PROGRAM = os.environ.get("SANDGATE", os.path.join(HERE, "..", "build", "sandgate"))
+
+
+def pytest_collection_modifyitems(items):
+    if os.geteuid() != 0:
+        pytest.exit("these tests make network namespaces and mounts: run them as root", 2)
+    if any("program" in item.fixturenames for item in items) and not os.access(PROGRAM, os.X_OK):
+        pytest.exit(f"{PROGRAM} is not there: build it first (make), or set SANDGATE", 2)
+
+
+@pytest.fixture(scope="session")
+def program():
+    """The path of the program under test."""
+    return os.path.abspath(PROGRAM)
+
+
+class Worlds:
+    """Worlds by their kind, made when first wanted and kept: most tests share the plain one."""
+
+    def __init__(self):
+        self._made = {}
+
+    def get(self, **kind):
+        key = tuple(sorted(kind.items()))
+        if key not in self._made:
+            self._made[key] = World(**kind)
+        return self._made[key]
+
+    def close(self):
+        for world in self._made.values():
+            world.close()
+
+
+@pytest.fixture(scope="session")
+def worlds():
+    made = Worlds()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def world(request, worlds):
+    """The little internet; `@pytest.mark.world(ipv6=False)` for another kind of machine."""
+    marker = request.node.get_closest_marker("world")
+    made = worlds.get(**(marker.kwargs if marker else {}))
+    made.machine.use_resolver(made.usual_resolver)
+    made.start_watching()
+    yield made
+    made.reset()
+
+
+@pytest.fixture
+def person():
+    """Who runs sandgate; tests that care parametrize it."""
+    return "dev"
+
+
+@pytest.fixture
+def sandgate(world, program, person):
+    """The program, run on the machine by `person`."""
+    made = Sandgate(world, world.machine.install(program), person)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def terminal(sandgate):
+    made = []
+
+    def start(*argv, **size):
+        made.append(Terminal(sandgate, *argv, **size))
+        return made[-1]
+    yield start
+    for one in made:
+        one.close()
+
+
+@pytest.fixture
+def needs(request):
+    """needs("psql"): the test is skipped, with the reason, where a program is missing."""
+    def check(*programs):
+        for name in programs:
+            if not shutil.which(name) and not os.path.exists(name):
+                pytest.skip(f"{name} is not installed")
+    return check
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "world(**kind): the kind of machine and internet")
+    config.addinivalue_line("markers", "slow: more than a few seconds")

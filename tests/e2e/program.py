@@ -1,0 +1,355 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The program under test, used through its command line alone."""
+
+import base64
+import fcntl
+import json
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import termios
+import threading
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SANITIZED = os.environ.get("SANDGATE_SANITIZED") == "1"
+# Deadlines are for machines under load; what must be quick is asserted on its own.
+DEADLINE = 60
+
+
+def _source(name):
+    with open(os.path.join(HERE, "inside", name), encoding="utf-8") as f:
+        return f.read()
+
+
+class Result:
+    """How a command ended."""
+
+    def __init__(self, status, out, err, seconds):
+        self.status, self.out, self.err, self.seconds = status, out, err, seconds
+
+    @property
+    def ok(self):
+        return self.status == 0
+
+    @property
+    def first_line(self):
+        return self.err.split("\n", 1)[0]
+
+    @property
+    def json(self):
+        """The last line of the output, as JSON."""
+        return json.loads(self.out.strip().rsplit("\n", 1)[-1])
+
+    @property
+    def lines(self):
+        return [json.loads(line) for line in self.out.splitlines() if line.strip()]
+
+    def __repr__(self):
+        return (f"status {self.status} after {self.seconds:.2f} s\n--- out\n{self.out[-3000:]}\n"
+                f"--- err\n{self.err[-3000:]}")
+
+
+class Sandgate:
+    """Runs `sandgate` on the machine as a person."""
+
+    def __init__(self, world, path, person):
+        self.world, self.path, self.person = world, path, person
+        self._names = 0
+        self._open = []
+
+    def as_person(self, person):
+        return self if person == self.person else Sandgate(self.world, self.path, person)
+
+    def new_name(self):
+        self._names += 1
+        return f"t{os.getpid()}-{self._names}"
+
+    def __call__(self, *argv, timeout=DEADLINE, cwd=None, input=None, env=None, **options):
+        """`sandgate ARGV` to its end."""
+        started = time.monotonic()
+        done = self.world.machine.run([self.path, *argv], person=self.person, timeout=timeout,
+                                      cwd=cwd or self.world.machine.new_work(self.person),
+                                      input=input, env=env, **options)
+        return Result(done.returncode, done.stdout, done.stderr, time.monotonic() - started)
+
+    def run(self, *options, command, **more):
+        """`sandgate run OPTIONS -- COMMAND`; a text is given to sh."""
+        if isinstance(command, str):
+            command = ["sh", "-c", command]
+        return self("run", *options, "--", *command, **more)
+
+    def json(self, *argv):
+        """What `sandgate ARGV --json` prints."""
+        done = self(*argv, "--json")
+        assert done.ok, done
+        return json.loads(done.out)
+
+    def box(self, *options, **more):
+        """A sandbox that stays and runs one command after the other."""
+        box = Box(self, options, **more)
+        self._open.append(box)
+        return box
+
+    def close(self):
+        while self._open:
+            self._open.pop().close()
+
+
+class Pending:
+    """A command that a Box is running."""
+
+    def __init__(self, box, number):
+        self._box, self.number = box, number
+
+    def wait(self, timeout=DEADLINE):
+        return self._box.reply(self.number, timeout)
+
+    def kill(self, number=signal.SIGKILL):
+        self._box.send({"kill": self.number, "signal": int(number)})
+
+
+class Box:
+    """One `sandgate run`, with an agent inside that runs what it is told."""
+
+    def __init__(self, sandgate, options, cwd=None, files=None, env=None):
+        self.sandgate, self.world = sandgate, sandgate.world
+        machine = self.world.machine
+        self.name = sandgate.new_name()
+        self.cwd = cwd or machine.new_work(sandgate.person)
+        for path, text in (files or {}).items():
+            machine.write(f"{self.cwd}/{path}", text, sandgate.person, 0o600)
+        self._replies, self._changed = {}, threading.Condition()
+        self._numbers = 0
+        self.err_lines = []
+        self.process = machine.popen(
+            [sandgate.path, "run", "--name", self.name, *options, "--", "python3", "-u", "-c",
+             _source("agent.py")],
+            sandgate.person, cwd=self.cwd, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True)
+        for work in (self._read_replies, self._read_err):
+            threading.Thread(target=work, daemon=True).start()
+        self.started = self._await("hello", DEADLINE)
+
+    # The agent's channel.
+
+    def _read_replies(self):
+        for line in self.process.stdout:
+            try:
+                reply = json.loads(line)
+            except ValueError:
+                continue
+            with self._changed:
+                self._replies[reply["number"]] = reply
+                self._changed.notify_all()
+        with self._changed:
+            self._replies[None] = None
+            self._changed.notify_all()
+
+    def _read_err(self):
+        for line in self.process.stderr:
+            self.err_lines.append(line.rstrip("\n"))
+
+    def _await(self, number, timeout):
+        deadline = time.monotonic() + timeout
+        with self._changed:
+            while number not in self._replies:
+                if None in self._replies:
+                    raise AssertionError(f"the sandbox ended: {self.process.wait(5)}\n{self.err}")
+                if not self._changed.wait(max(0, deadline - time.monotonic())):
+                    raise AssertionError(f"no answer from inside after {timeout} s\n{self.err}")
+            return self._replies.pop(number)
+
+    def send(self, message):
+        self.process.stdin.write(json.dumps(message) + "\n")
+        self.process.stdin.flush()
+
+    def reply(self, number, timeout):
+        reply = self._await(number, timeout)
+        return Result(reply["status"], reply["out"], reply["err"], reply["seconds"])
+
+    # Commands inside.
+
+    def start(self, command, input=None, env=None):
+        if isinstance(command, str):
+            command = ["sh", "-c", command]
+        self._numbers += 1
+        self.send({"number": self._numbers, "argv": command, "input": input, "env": env})
+        return Pending(self, self._numbers)
+
+    def run(self, command, timeout=DEADLINE, **options):
+        return self.start(command, **options).wait(timeout)
+
+    def start_python(self, code, *arguments, **options):
+        """Python code inside, after the helpers of inside/probe.py."""
+        source = _source("probe.py") + "\n" + code
+        return self.start(["python3", "-c", source, *map(str, arguments)], **options)
+
+    def python(self, code, *arguments, timeout=DEADLINE, **options):
+        return self.start_python(code, *arguments, **options).wait(timeout)
+
+    def curl(self, url, *more, timeout=20):
+        return self.run(["curl", "-sS", "-m", str(timeout), *more, url])
+
+    # The sandbox from outside.
+
+    @property
+    def err(self):
+        return "\n".join(self.err_lines)
+
+    @property
+    def inner_pid(self):
+        """A process of the sandbox, as the host numbers it: the agent."""
+        for pid in descendants(self.process.pid):
+            if read_proc(pid, "cmdline").startswith("python3\0-u\0-c"):
+                return pid
+        raise AssertionError("the agent is gone")
+
+    @property
+    def gate_pid(self):
+        """The process that holds the tun device and lives in the host's network."""
+        host = os.readlink(f"/proc/{self.process.pid}/ns/net")
+        for pid in descendants(self.process.pid):
+            if pid != self.process.pid and ns_of(pid, "net") == host and holds(pid, "tun"):
+                return pid
+        raise AssertionError("there is no gate")
+
+    def others(self):
+        """All processes of this run, as the host numbers them."""
+        return descendants(self.process.pid)
+
+    def egress(self):
+        return self.sandgate.json("egress", self.name)
+
+    def refused(self):
+        return self.egress()["flows"]["refused"]
+
+    def stop(self, timeout=20):
+        """Lets the agent end in good order; the run's Result."""
+        started = time.monotonic()
+        if self.process.poll() is None:
+            try:
+                self.send({"quit": True})
+            except BrokenPipeError:
+                pass
+        status = self.process.wait(timeout)
+        time.sleep(0.05)
+        return Result(status, "", self.err, time.monotonic() - started)
+
+    def close(self):
+        if self.process.poll() is None:
+            try:
+                self.process.stdin.close()
+            except BrokenPipeError:
+                pass
+            try:
+                self.process.wait(5)
+            except subprocess.TimeoutExpired:
+                for pid in [self.process.pid, *descendants(self.process.pid)]:
+                    try:
+                        os.kill(pid, signal.SIGKILL)
+                    except ProcessLookupError:
+                        pass
+                self.process.wait(5)
+
+
+class Terminal:
+    """`sandgate run` on a terminal of its own."""
+
+    def __init__(self, sandgate, *argv, rows=24, columns=80):
+        master, slave = pty.openpty()
+        self._master = master
+        self.output = ""
+        self.resize(rows, columns)
+        self.process = sandgate.world.machine.popen(
+            ["setsid", "--ctty", sandgate.path, *argv], sandgate.person,
+            cwd=sandgate.world.machine.new_work(sandgate.person), stdin=slave, stdout=slave,
+            stderr=slave)
+        os.close(slave)
+
+    def resize(self, rows, columns):
+        fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def type(self, text):
+        os.write(self._master, text.encode())
+
+    def expect(self, pattern, timeout=15):
+        """Reads until the output since the last match has the pattern; returns the match."""
+        deadline = time.monotonic() + timeout
+        while True:
+            match = re.search(pattern, self.output)
+            if match:
+                self.output = self.output[match.end():]
+                return match
+            left = deadline - time.monotonic()
+            if left <= 0 or not select.select([self._master], [], [], left)[0]:
+                raise AssertionError(f"no {pattern!r} on the terminal: {self.output!r}")
+            try:
+                self.output += os.read(self._master, 65536).decode(errors="replace")
+            except OSError:
+                raise AssertionError(f"the terminal ended: {self.output!r}") from None
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        os.close(self._master)
+
+
+# Processes of the host.
+
+def read_proc(pid, name):
+    try:
+        with open(f"/proc/{pid}/{name}", encoding="utf-8", errors="replace") as f:
+            return f.read()
+    except OSError:
+        return ""
+
+
+def ns_of(pid, kind):
+    try:
+        return os.readlink(f"/proc/{pid}/ns/{kind}")
+    except OSError:
+        return None
+
+
+def holds(pid, text):
+    """Whether a process has a descriptor whose target ends with `text`."""
+    try:
+        for fd in os.listdir(f"/proc/{pid}/fd"):
+            if os.readlink(f"/proc/{pid}/fd/{fd}").endswith(text):
+                return True
+    except OSError:
+        pass
+    return False
+
+
+def descendants(pid):
+    """The process and all below it, as they are now."""
+    children = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            stat = read_proc(entry, "stat").rpartition(")")[2].split()
+            if stat:
+                children.setdefault(int(stat[1]), []).append(int(entry))
+    found, todo = [], [pid]
+    while todo:
+        one = todo.pop()
+        found.append(one)
+        todo += children.get(one, [])
+    return found
+
+
+def encoded(data):
+    return base64.b64encode(data).decode()
+
+
+def wait_until(true, timeout=10, what="it"):
+    deadline = time.monotonic() + timeout
+    while not true():
+        assert time.monotonic() < deadline, f"{what} did not come true within {timeout} s"
+        time.sleep(0.02)
