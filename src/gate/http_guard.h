@@ -16,14 +16,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/addr.h"
-#include "base/name.h"
 #include "base/span.h"
+#include "gate/http_head.h"
+#include "gate/http_status.h"
 
 enum {
 	HTTP_HEAD_MAX = 65536,	    /* octets of a head, and of a trailer section */
-	HTTP_FIELDS_MAX = 128,	    /* fields in one */
-	HTTP_METHOD_MAX = 32,	    /* octets of a method */
 	HTTP_CHUNK_LINE_MAX = 1024, /* octets of a chunk's size and extensions */
 };
 
@@ -38,26 +36,12 @@ enum http_event {
 	HTTP_MALFORMED, /* final: `why` says what */
 };
 
-enum http_host { HTTP_HOST_ABSENT, HTTP_HOST_NAME, HTTP_HOST_ADDRESS };
-
-/* One request's head. The spans point into the octets that were fed. */
-struct http_request {
-	char method[HTTP_METHOD_MAX + 1]; /* NUL-terminated, as sent: methods have case */
-	struct span target;		  /* as it stands in the request line */
-	struct span path;    /* of the target, with its query; "/" when an absolute form has none */
-	enum http_host host; /* ABSENT: HTTP/1.0 only; admit by literal address or refuse */
-	struct name name;    /* HTTP_HOST_NAME, canonical */
-	struct addr addr;    /* HTTP_HOST_ADDRESS */
-	uint16_t port;	     /* written after the host; 0: none, which means 80 */
-	uint8_t minor;	     /* of the version: 0 or 1 */
-	bool websocket;	     /* asks to switch to WebSocket (RFC 6455, 4.1) */
-};
-
 enum http_phase {
 	HTTP_PHASE_HEAD,
 	HTTP_PHASE_LENGTH, /* in a body with Content-Length, `left` to go */
 	HTTP_PHASE_CHUNK_LINE,
-	HTTP_PHASE_CHUNK_DATA, /* `left` to go, the final CRLF among it */
+	HTTP_PHASE_CHUNK_DATA, /* `left` to go */
+	HTTP_PHASE_CHUNK_END,  /* before the CRLF after it */
 	HTTP_PHASE_TRAILERS,
 	HTTP_PHASE_HOLD,
 	HTTP_PHASE_OPAQUE,
@@ -69,38 +53,35 @@ struct http_guard {
 	enum http_phase phase;
 	enum http_event ended; /* HTTP_PHASE_ENDED: which event */
 	uint64_t left;	       /* octets of the body or chunk */
-	uint32_t scanned;      /* octets of an unfinished head or trailer section that were read */
+	uint32_t scanned;      /* octets of an unfinished section that were read */
 	uint32_t line;	       /* where its last line begins */
-	uint8_t lines;	       /* that are whole */
+	uint32_t lines;	       /* that are whole */
 	bool later;	       /* a request went before: no protocol switch any more */
-	bool switching;	       /* the request in work asks for one */
 	const char *why;       /* HTTP_MALFORMED, HTTP_NOT_HTTP: a sentence piece, static */
 };
 
 /*
  * Reads the client's octets from the first that has not passed. `*pass` gets how many of them may
- * be sent on, which must be done, or the connection be ended, before the next call; that call's
- * span begins after them.
+ * be sent on; the next call's span begins after those. It is called until it has nothing to pass:
  *
- *	for (;;) {
- *		switch (http_guard_feed(&g, in, &request, &pass)) {
- *		case HTTP_REQUEST: judge `request`; when it is refused, end here
- *		case HTTP_BODY:
- *		case HTTP_OPAQUE:  send `pass` octets on and drop them from `in`; go on if some are
- *left case HTTP_MORE:	   read more behind `in`; HTTP_HEAD_MAX octets are always enough
- *		...
+ * - HTTP_REQUEST: `*request` is a whole head of `*pass` octets. Judge it; admitted: send them on
+ *   and call again; refused: the connection ends here.
+ * - HTTP_BODY, HTTP_OPAQUE: send `*pass` octets on and call again.
+ * - HTTP_MORE: read more behind what is there. HTTP_HEAD_MAX octets are always enough.
+ * - HTTP_HOLD: as HTTP_MORE, but nothing will pass before http_guard_answered().
+ * - HTTP_CONNECT (`*request` is filled), HTTP_NOT_HTTP, HTTP_MALFORMED: the connection ends here.
  *
- * `*request` is filled at HTTP_REQUEST and HTTP_CONNECT. `*pass` is 0 at HTTP_MORE, HTTP_HOLD and
- * the final events. An octet of an unfinished head is read once, however often it is fed.
+ * `*pass` is 0 for all others. An octet of an unfinished head is scanned once, however often it is
+ * fed.
  */
 enum http_event http_guard_feed(struct http_guard *g, struct span in, struct http_request *request,
 				size_t *pass);
 
 /*
- * How many octets from here on may pass without being fed (the rest of a body or chunk; UINT64_MAX
- * when opaque), so that they can be spliced; http_guard_skip() says how many were.
+ * How many octets from here on may pass without being fed (the rest of a body or of a chunk;
+ * UINT64_MAX when opaque), so that they can be spliced. http_guard_skip() says how many were.
  */
-uint64_t http_guard_free(const struct http_guard *g);
+uint64_t http_guard_unread(const struct http_guard *g);
 void http_guard_skip(struct http_guard *g, uint64_t n);
 
 /*
@@ -108,20 +89,5 @@ void http_guard_skip(struct http_guard *g, uint64_t n);
  * 101: everything after is opaque. Else the next octets are a request again.
  */
 void http_guard_answered(struct http_guard *g, unsigned status);
-
-/*
- * Finds the status of the first answer on a connection, passing over 1xx answers that are not 101
- * (RFC 9110, 15.2). Zeroed before the first call; the octets may be sent on as they come.
- */
-struct http_status {
-	uint16_t at; /* octets of the status line read */
-	uint16_t code;
-	uint32_t octets;  /* of the whole search */
-	uint8_t newlines; /* without anything but CR between them */
-};
-
-enum http_status_state { HTTP_STATUS_MORE, HTTP_STATUS_KNOWN, HTTP_STATUS_NOT_HTTP };
-
-enum http_status_state http_status_feed(struct http_status *s, struct span in, unsigned *status);
 
 #endif

@@ -24,8 +24,8 @@ enum {
 enum quic_state {
 	QUIC_NEED_MORE,	  /* an Initial was read, the hello is not whole */
 	QUIC_HELLO,	  /* *hello is filled */
-	QUIC_NOT_INITIAL, /* not a client's first packet of QUIC version 1 or 2 */
-	QUIC_MALFORMED,	  /* an Initial that does not decrypt or breaks the rules */
+	QUIC_NOT_INITIAL, /* begins no connection of QUIC version 1 or 2; see quic_initial_feed() */
+	QUIC_MALFORMED,	  /* an Initial that breaks the rules, or its hello does */
 	QUIC_TOO_LARGE,	  /* beyond the limits above */
 };
 
@@ -39,10 +39,11 @@ struct quic_keys {
 /* One connection attempt; the caller's memory (18 KiB), quic_initial_begin() before use. */
 struct quic_initial {
 	uint32_t version; /* 0: no packet yet */
-	uint8_t datagrams;
+	uint32_t datagrams;
+	uint32_t ready; /* octets of `crypto` without a gap from the first */
 	struct quic_keys keys;
-	uint8_t crypto[QUIC_CRYPTO_MAX];
 	uint8_t have[QUIC_CRYPTO_MAX / 8]; /* a bit an octet of `crypto` */
+	uint8_t crypto[QUIC_CRYPTO_MAX];
 };
 
 /* Fetches the algorithms, before isolation: nothing is loaded afterwards. Once a process. */
@@ -53,6 +54,11 @@ void quic_initial_begin(struct quic_initial *q);
 /*
  * Reads one datagram of the client, the payload of UDP, in any order with its siblings. After
  * any answer but QUIC_NEED_MORE the attempt is over. *hello need not be initialised.
+ *
+ * QUIC_NOT_INITIAL: the first packet is no Initial, or it is not protected by the keys that its
+ * own connection id gives. The latter are the later Initials of a connection that the server has
+ * answered, and only those: whoever lets QUIC through can tell a new connection on an old 4-tuple
+ * by feeding each datagram to a fresh attempt.
  */
 enum quic_state quic_initial_feed(struct quic_initial *q, struct span datagram,
 				  struct tls_hello *hello);
