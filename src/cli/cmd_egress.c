@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <jansson.h>
+#include <stdio.h>
+
+#include "cli/ask.h"
+#include "cli/cli.h"
+#include "cli/output.h"
+#include "sandbox/run.h"
+
+/* One line of text: a heading, and "VALUE WORDS" for each key of an object of counters. */
+struct line {
+	const char *heading, *key;
+	struct {
+		const char *key, *words;
+	} counters[3];
+};
+
+static const struct line lines[] = {
+	{"frames:   ", "frames",
+	 {{"passed", "passed"}, {"denied", "denied"}, {"noise", "dropped as link noise"}}},
+	{"flows:    ", "flows",
+	 {{"opened", "opened"}, {"refused", "refused"}, {"open", "open"}}},
+	{"dns:      ", "dns", {{"answered", "answered"}, {"refused", "refused"}}},
+	{"requests: ", "requests", {{"inspected", "inspected"}, {"refused", "refused"}}},
+};
+
+static void print_line(const struct line *l, const json_t *model)
+{
+	const json_t *counters = json_object_get(model, l->key);
+
+	fputs(l->heading, stdout);
+	for (size_t i = 0; i < sg_array_len(l->counters) && l->counters[i].key; i++)
+		printf("%s%" JSON_INTEGER_FORMAT " %s", i ? ", " : "",
+		       json_integer_value(json_object_get(counters, l->counters[i].key)),
+		       l->counters[i].words);
+	putchar('\n');
+}
+
+static void print_policy(const json_t *model)
+{
+	fputs("policy:   ", stdout);
+	output_text(json_string_value(json_object_get(model, "policy")), STYLE_PLAIN);
+	printf(", generation %" JSON_INTEGER_FORMAT "\n",
+	       json_integer_value(json_object_get(model, "generation")));
+}
+
+static void print_names(const json_t *names)
+{
+	size_t i;
+	json_t *name;
+
+	json_array_foreach(names, i, name)
+	{
+		output_text(i ? ", " : "", STYLE_PLAIN);
+		output_text(json_string_value(name), STYLE_PLAIN);
+	}
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <jansson.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/output.h"
+#include "cli/policy_file.h"
+#include "policy/decide.h"
+#include "sandbox/run.h"
+
+/* As `run --policy` would: parsed, valid as a whole, and it compiles. */
+static int load(const char *path, struct policy *p, struct err *e)
+{
+	struct ruleset *rs;
+
+	if (policy_file_read(path, p, e))
+		return -1;
+	if (policy_validate(p, e)) {
+		err_prefix(e, "%s", path);
+		return -1;
+	}
+	rs = ruleset_compile(p, 1, e);
+	if (!rs)
+		return -1;
+	ruleset_free(rs);
+	return 0;
+}
+
+static json_t *rule_model(const struct rule *r)
+{
+	char text[RULE_TEXT_MAX], says[RULE_TEXT_MAX];
+
+	return json_pack("{s:s, s:s, s:s}", "effect", r->effect == EFFECT_ALLOW ? "allow" : "deny",
+			 "rule", rule_format(r, text), "says", rule_describe(r, says));
+}
+
+/* The canonical form without what the model shows by itself. */
+static json_t *settings_model(const struct policy *p)
+{
+	static const char *const shown[] = {"version", "network", "allow", "deny"};
+	char *text = policy_print_json(p);
+	json_t *settings = text ? json_loads(text, 0, NULL) : NULL;
+
+	free(text);
+	for (size_t i = 0; settings && i < sg_array_len(shown); i++)
+		json_object_del(settings, shown[i]);
+	return settings ? settings : json_object();
+}
+
+static json_t *valid_model(const char *path, const struct policy *p)
+{
+	json_t *rules = json_array();
+
+	for (size_t i = 0; i < p->n_rules; i++)
+		json_array_append_new(rules, rule_model(&p->rules[i]));
+	return json_pack("{s:s, s:b, s:n, s:s, s:o, s:o}", "file", path, "valid", 1, "error",
+			 "network", network_base_name(p->network), "rules", rules, "settings",
+			 settings_model(p));
+}
+
+static json_t *invalid_model(const char *path, const struct err *e)
+{
+	return json_pack("{s:s, s:b, s:s, s:n, s:[], s:{}}", "file", path, "valid", 0, "error",
+			 e->text, "network", "rules", "settings");
+}
+
+static enum style effect_style(const json_t *effect)
+{
+	return strcmp(json_string_value(effect), "allow") == 0 ? STYLE_GOOD : STYLE_BAD;
+}
+
+static void print_settings(const json_t *settings)
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach((json_t *)settings, key, value)
+	{
+		char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+
+		if (text) {
+			output_text(key, STYLE_PLAIN);
+			output_text(": ", STYLE_PLAIN);
+			output_text(text, STYLE_PLAIN);
+			output_text("\n", STYLE_PLAIN);
+		}
+		free(text);
+	}
+}
+
+static void print_text(const json_t *model)
+{
+	static const struct column columns[] = {
+		{.key = "effect", .style = effect_style},
+		{.key = "rule"},
+		{.key = "says"},
+	};
+
+	output_text(json_string_value(json_object_get(model, "file")), STYLE_STRONG);
+	output_text(": valid\nnetwork: ", STYLE_PLAIN);
+	output_text(json_string_value(json_object_get(model, "network")), STYLE_PLAIN);
+	output_text("\n", STYLE_PLAIN);
+	output_table(json_object_get(model, "rules"), columns, sg_array_len(columns));
+	print_settings(json_object_get(model, "settings"));
+}
+
+int cmd_policy_check(const struct args *a)
+{
+	const char *path = a->words[0];
+	bool as_json = args_has(a, POLICY_CHECK_JSON);
+	struct policy p;
+	struct err e;
+	bool valid = load(path, &p, &e) == 0;
+	json_t *model = valid ? valid_model(path, &p) : invalid_model(path, &e);
+
+	if (as_json)
+		output_json(model);
+	else if (valid)
+		print_text(model);
+	json_decref(model);
+	policy_free(&p);
+	if (valid)
+		return 0;
+	return as_json ? EXIT_USAGE : cli_fail(EXIT_USAGE, &e);
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/command.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/nearest.h"
+
+enum { WORDS_MAX = 128 };
+
+/* True when `name` is "WORD" or "WORD something". */
+static bool begins_with_word(const char *name, const char *word)
+{
+	size_t n = strlen(word);
+
+	return n && strncmp(name, word, n) == 0 && (name[n] == 0 || name[n] == ' ');
+}
+
+static const struct command *find_exact(const char *name)
+{
+	for (size_t i = 0; i < command_count; i++)
+		if (strcmp(command_table[i].name, name) == 0)
+			return &command_table[i];
+	return NULL;
+}
+
+static bool is_reserved(const char *name)
+{
+	for (const char *const *r = command_reserved; *r; r++)
+		if (strcmp(*r, name) == 0)
+			return true;
+	return false;
+}
+
+bool command_is_group(const char *word)
+{
+	for (size_t i = 0; i < command_count; i++)
+		if (strchr(command_table[i].name, ' ') &&
+		    begins_with_word(command_table[i].name, word))
+			return true;
+	return false;
+}
+
+bool command_is_word(const char *word)
+{
+	for (size_t i = 0; i < command_count; i++)
+		if (begins_with_word(command_table[i].name, word))
+			return true;
+	return is_reserved(word);
+}
+
+void command_print_group(FILE *to, const char *word)
+{
+	for (size_t i = 0; i < command_count; i++)
+		if (begins_with_word(command_table[i].name, word))
+			fprintf(to, "  sandgate %-16s %s\n", command_table[i].name,
+				command_table[i].summary);
+}
+
+static void say_unknown(const char *name, struct err *e)
+{
+	struct nearest near = nearest_to(name);
+
+	for (size_t i = 0; i < command_count; i++)
+		nearest_offer(&near, command_table[i].name);
+	if (near.word)
+		err_set(e, "%s: unknown command; did you mean \"sandgate %s\"?", name, near.word);
+	else
+		err_set(e, "%s: unknown command; \"sandgate help\" lists all", name);
+}
+
+const struct command *command_find(size_t n, char *const *words, size_t *used, struct err *e)
+{
+	char name[WORDS_MAX];
+	const struct command *c;
+
+	*used = 1;
+	c = find_exact(words[0]);
+	if (c)
+		return c;
+	if (n > 1 && command_is_group(words[0]))
+		snprintf(name, sizeof(name), "%s %s", words[0], words[1]);
+	else
+		snprintf(name, sizeof(name), "%s", words[0]);
+	*used = 2;
+	c = find_exact(name);
+	if (c)
+		return c;
+	if (is_reserved(name))
+		err_set(e, "%s: not in this version; \"sandgate help\" lists what is there", name);
+	else if (command_is_group(name))
+		err_set(e, "%s: which of its commands? \"sandgate help %s\" lists them", name,
+			name);
+	else
+		say_unknown(name, e);
+	return NULL;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/policy_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum {
+	CHUNK = 64 * 1024,
+	FILE_MAX = 64 * 1024 * 1024, /* a million names fit */
+};
+
+struct text {
+	char *p;
+	size_t n, cap;
+};
+
+static int grow(struct text *t)
+{
+	size_t cap = t->cap ? t->cap * 2 : CHUNK;
+	char *p = realloc(t->p, cap);
+
+	if (!p)
+		return -ENOMEM;
+	t->p = p;
+	t->cap = cap;
+	return 0;
+}
+
+/* All of fd, which may be a pipe. 0 or -errno. */
+static int read_all(int fd, struct text *t)
+{
+	for (;;) {
+		ssize_t n;
+
+		if (t->n == t->cap && grow(t))
+			return -ENOMEM;
+		n = read(fd, t->p + t->n, t->cap - t->n);
+		if (n == 0)
+			return 0;
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n > 0)
+			t->n += (size_t)n;
+		if (t->n > FILE_MAX)
+			return -EFBIG;
+	}
+}
+
+static bool is_json(const char *path, const struct text *t)
+{
+	size_t n = strlen(path);
+
+	if (strcmp(path, "-") != 0)
+		return n > 5 && strcmp(path + n - 5, ".json") == 0;
+	for (size_t i = 0; i < t->n; i++)
+		if (!strchr(" \t\r\n", t->p[i]))
+			return t->p[i] == '{';
+	return false;
+}
+
+static int open_file(const char *path, struct err *e)
+{
+	int fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
+				   : fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+
+	if (fd < 0)
+		err_set(e, "%s: cannot open the policy: %s", path, strerror(errno));
+	return fd;
+}
+
+int policy_file_read(const char *path, struct policy *p, struct err *e)
+{
+	_cleanup_fd_ int fd = open_file(path, e);
+	struct text t = {0};
+	int r;
+
+	policy_init(p);
+	if (fd < 0)
+		return -1;
+	r = read_all(fd, &t);
+	if (r)
+		r = err_set(e, "%s: cannot read the policy: %s", path, strerror(-r));
+	else
+		r = policy_parse(span_of(t.p, t.n), is_json(path, &t) ? POLICY_JSON : POLICY_YAML,
+				 strcmp(path, "-") ? path : "standard input", p, e);
+	free(t.p);
+	return r;
+}

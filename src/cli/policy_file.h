@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* policy_file: a policy from a file that a person named. */
+#ifndef SG_CLI_POLICY_FILE_H
+#define SG_CLI_POLICY_FILE_H
+
+#include "policy/policy.h"
+
+/*
+ * Reads and parses PATH, or standard input for "-". A name that ends in ".json", or standard input
+ * that begins with "{", is JSON, all else YAML. p is initialised here, and free of memory after a
+ * failure. 0 or -1 with the message.
+ */
+int policy_file_read(const char *path, struct policy *p, struct err *e) sg_must_check;
+
+#endif

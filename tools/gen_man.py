@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""gen_man.py COMMANDS.yaml VERSION PAGE OUT [TEXT.md]: one man page.
+
+PAGE is a page of COMMANDS.yaml ("sandgate-run"), or NAME.SECTION with the Markdown file that it is
+made from ("sandgate-policy.5").
+"""
+
+import sys
+
+import commands
+import roff
+
+
+def see_also(pages):
+    refs = []
+    for page in pages:
+        name, section = page.rstrip(")").split("(")
+        refs.append(f"\\fB{roff.escape(name)}\\fR({section})")
+    return [".SH SEE ALSO", ", ".join(refs)] if refs else []
+
+
+def synopsis(command_list):
+    out = [".SH SYNOPSIS", ".nf"]
+    for command in command_list:
+        for form in command.usage:
+            out.append(f"\\fBsandgate {roff.escape(command.name)}\\fR {roff.escape(form)}".rstrip())
+    return out + [".fi"]
+
+
+def option(item):
+    spelled = f"\\fB\\-\\-{roff.escape(item.name)}\\fR"
+    if item.value:
+        spelled += f" \\fI{roff.escape(item.value)}\\fR"
+    return [".TP", spelled] + roff.paragraphs(item.help)[1:]
+
+
+def examples(command):
+    out = []
+    for example in command.examples:
+        if "says" in example:
+            out += [".PP", roff.inline(example["says"])]
+        out += roff.literal([example["run"]])
+    return out
+
+
+def command_parts(command, several):
+    """The sections of one command; under a heading of its own when the page has several."""
+    out = [f".SH DESCRIPTION"] if not several else [f".SH {roff.escape(command.name.upper())}"]
+    out += roff.paragraphs(command.description)
+    if command.shown_options:
+        out.append(".SS Options" if several else ".SH OPTIONS")
+        for item in command.shown_options:
+            out += option(item)
+    if command.exit:
+        out.append(".SS Exit status" if several else ".SH EXIT STATUS")
+        out += roff.paragraphs(command.exit)
+    if command.examples:
+        out.append(".SS Examples" if several else ".SH EXAMPLES")
+        out += examples(command)
+    return out
+
+
+def command_page(program, page):
+    about = program.pages[page]
+    described = [program.command(name) for name in about["commands"]]
+    summary = about.get("summary", described[0].summary)
+    out = [".SH NAME", f"{roff.escape(page)} \\- {roff.escape(summary)}"] + synopsis(described)
+    for command in described:
+        out += command_parts(command, len(described) > 1)
+    refs = ["sandgate(1)"] + [ref for command in described for ref in command.see]
+    return out + see_also(dict.fromkeys(refs))
+
+
+def overview_page(program):
+    out = [".SH NAME", f"sandgate \\- {roff.escape(program.summary)}", ".SH SYNOPSIS",
+           "\\fBsandgate\\fR COMMAND [OPTION]... [ARGUMENT]...", ".SH DESCRIPTION"]
+    out += roff.paragraphs(program.description) + [".SH COMMANDS"]
+    for command in program.commands:
+        page = program.page_of(command)
+        where = "" if page == "sandgate" else f", see {page}(1)"
+        out += [".TP", f"\\fBsandgate {roff.escape(command.name)}\\fR",
+                roff.escape(command.summary + where)]
+    out += [".SH ENVIRONMENT"]
+    for variable in program.environment:
+        out += [".TP", f"\\fB{variable['name']}\\fR", roff.inline(variable["help"].strip())]
+    out += [".SH EXIT STATUS"] + roff.paragraphs(program.exit)
+    return out + see_also(program.see)
+
+
+def main():
+    path, version, page, out = sys.argv[1:5]
+    program = commands.load(path)
+    if len(sys.argv) > 5:
+        name, section = page.rsplit(".", 1)
+        with open(sys.argv[5], encoding="ascii") as file:
+            lines = roff.title(name, section, version) + roff.markdown(file.read())
+    else:
+        body = overview_page(program) if page == "sandgate" else command_page(program, page)
+        lines = roff.title(page, 1, version) + body
+    with open(out, "w", encoding="ascii") as file:
+        file.write("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()
