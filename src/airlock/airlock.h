@@ -13,19 +13,12 @@
 #include <sys/types.h>
 #include <stdint.h>
 
+#include "airlock/addresses.h"
 #include "base/err.h"
 
-/* Addresses in every airlock (RFC 7335 range; a ULA of the project's, RFC 4193). */
-#define AIRLOCK_GATE_V4	   "192.0.0.1"
-#define AIRLOCK_SANDBOX_V4 "192.0.0.2"
-#define AIRLOCK_V4_BITS	   29
-#define AIRLOCK_GATE_V6	   "fd73:616e:6467:1::1"
-#define AIRLOCK_SANDBOX_V6 "fd73:616e:6467:1::2"
-#define AIRLOCK_V6_BITS	   64
-#define AIRLOCK_MTU	   65520
-
 struct airlock_config {
-	uid_t uid; /* the sandbox's user and group, as seen inside its user namespace: the person's */
+	uid_t uid; /* the sandbox's user and group, as seen inside its user namespace: the person's
+		    */
 	gid_t gid;
 	bool door; /* keep a process in the sandbox's namespace that makes sockets for --publish */
 };
@@ -57,9 +50,9 @@ int airlock_open(const struct airlock_config *c, struct airlock *out, struct err
 int airlock_renew(struct airlock *a, struct airlock_gate_fds *out, struct err *e) sg_must_check;
 
 struct airlock_counters {
-	uint64_t frames;     /* from the sandbox, all */
-	uint64_t noise;	     /* dropped as link noise */
-	uint64_t unowned;    /* TCP without a socket, answered with RST */
+	uint64_t frames;  /* from the sandbox, all */
+	uint64_t noise;	  /* dropped as link noise */
+	uint64_t unowned; /* TCP without a socket, answered with RST */
 };
 int airlock_read_counters(struct airlock *a, struct airlock_counters *out) sg_must_check;
 

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The supervisor's side: it starts the keeper, keeps its descriptors, and asks it for more.
+ * One request is under way at a time; the keeper answers each with one message.
+ */
+#include "airlock/airlock.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "airlock/keeper.h"
+#include "airlock/message.h"
+
+enum { OPEN_TIMEOUT_MS = 10000, REQUEST_TIMEOUT_MS = 5000 };
+
+static const struct airlock closed = {
+	.keeper = -1,
+	.keeper_pidfd = -1,
+	.control = -1,
+	.sandbox_userns = -1,
+	.sandbox_netns = -1,
+	.door = -1,
+	.gate = {-1, -1, -1},
+};
+
+static int start_keeper(const struct airlock_config *c, struct airlock *a, struct err *e)
+{
+	pid_t self = getpid();
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_set(e, "cannot make a socket pair: %s", strerror(errno));
+	a->control = pair[0];
+	a->keeper = fork();
+	if (a->keeper == 0)
+		keeper_main(c, pair[1], self);
+	close(pair[1]);
+	if (a->keeper < 0)
+		return err_set(e, "cannot fork: %s", strerror(errno));
+	a->keeper_pidfd = (int)syscall(SYS_pidfd_open, a->keeper, 0);
+	if (a->keeper_pidfd < 0)
+		return err_set(e, "cannot open a pidfd: %s", strerror(errno));
+	return 0;
+}
+
+/* The keeper's next message, which must be of this kind. */
+static int await(struct airlock *a, enum message_kind kind, int timeout_ms, struct message *m,
+		 struct err *e)
+{
+	int error = message_receive(a->control, m, timeout_ms);
+
+	if (error == -EPIPE)
+		return err_set(e, "the keeper of the airlock has ended unexpectedly");
+	if (error < 0)
+		return err_set(e, "the keeper of the airlock gave no answer: %s", strerror(-error));
+	if (m->kind == (uint32_t)kind)
+		return 0;
+	message_close_fds(m);
+	if (m->kind == MESSAGE_FAILED)
+		*e = m->err;
+	else
+		err_set(e, "the keeper of the airlock gave an answer to another request");
+	return -1;
+}
+
+static struct airlock_gate_fds gate_fds(const struct message *m)
+{
+	return (struct airlock_gate_fds){
+		.tun = m->fds[SLOT_TUN],
+		.listen_v4 = m->fds[SLOT_LISTEN_V4],
+		.listen_v6 = m->fds[SLOT_LISTEN_V6],
+	};
+}
+
+int airlock_open(const struct airlock_config *c, struct airlock *out, struct err *e)
+{
+	struct message m;
+
+	*out = closed;
+	if (start_keeper(c, out, e) < 0 || await(out, MESSAGE_READY, OPEN_TIMEOUT_MS, &m, e) < 0) {
+		airlock_close(out);
+		return err_prefix(e, "airlock");
+	}
+	out->sandbox_userns = m.fds[SLOT_USERNS];
+	out->sandbox_netns = m.fds[SLOT_NETNS];
+	out->door = m.fds[SLOT_DOOR];
+	out->gate = gate_fds(&m);
+	return 0;
+}
+
+static int request(struct airlock *a, enum message_kind kind, enum message_kind answer,
+		   struct message *m, struct err *e)
+{
+	int error;
+
+	message_init(m, kind);
+	error = message_send(a->control, m);
+	if (error < 0)
+		return err_set(e, "the keeper of the airlock is gone: %s", strerror(-error));
+	return await(a, answer, REQUEST_TIMEOUT_MS, m, e);
+}
+
+int airlock_renew(struct airlock *a, struct airlock_gate_fds *out, struct err *e)
+{
+	struct message m;
+
+	/* A listener that this process still holds would keep its port. */
+	airlock_close_gate_fds(&a->gate);
+	*out = closed.gate;
+	if (request(a, MESSAGE_RENEW, MESSAGE_RENEWED, &m, e) < 0)
+		return err_prefix(e, "airlock");
+	*out = gate_fds(&m);
+	return 0;
+}
+
+int airlock_read_counters(struct airlock *a, struct airlock_counters *out)
+{
+	struct message m;
+	struct err e;
+
+	if (request(a, MESSAGE_COUNT, MESSAGE_COUNTERS, &m, &e) < 0)
+		return -EIO;
+	*out = m.counters;
+	return 0;
+}
+
+static void close_one(int *fd)
+{
+	sg_cleanup_fd(fd);
+	*fd = -1;
+}
+
+void airlock_close_gate_fds(struct airlock_gate_fds *f)
+{
+	close_one(&f->tun);
+	close_one(&f->listen_v4);
+	close_one(&f->listen_v6);
+}
+
+void airlock_close(struct airlock *a)
+{
+	close_one(&a->control);
+	airlock_close_gate_fds(&a->gate);
+	close_one(&a->door);
+	close_one(&a->sandbox_userns);
+	close_one(&a->sandbox_netns);
+	if (a->keeper > 0) {
+		/* Still this process's child, and not waited for: the number cannot be another's.
+		 */
+		kill(a->keeper, SIGKILL);
+		while (waitpid(a->keeper, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	close_one(&a->keeper_pidfd);
+	*a = closed;
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "airlock/confine.h"
+
+#include <cap-ng.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static int failed(const char *doing, struct err *e)
+{
+	return err_set(e, "cannot %s: %s", doing, strerror(errno));
+}
+
+static void reset_signals(void)
+{
+	struct sigaction act = {.sa_handler = SIG_DFL};
+	sigset_t none;
+
+	for (int s = 1; s < NSIG; s++)
+		sigaction(s, &act, NULL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* Standard streams lead nowhere: a pipe of the person's must not stay open because of us. */
+static int keep_descriptor(int keep)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (null < 0)
+		return -1;
+	if (keep == CONFINE_KEPT_FD) {
+		if (fcntl(keep, F_SETFD, FD_CLOEXEC) < 0)
+			return -1;
+	} else {
+		/* /dev/null may have been given the very number. */
+		if (null == CONFINE_KEPT_FD)
+			null = dup(null);
+		if (null < 0 || dup3(keep, CONFINE_KEPT_FD, O_CLOEXEC) < 0)
+			return -1;
+	}
+	for (int fd = 0; fd < CONFINE_KEPT_FD; fd++)
+		if (dup2(null, fd) < 0)
+			return -1;
+	return (int)syscall(SYS_close_range, CONFINE_KEPT_FD + 1, ~0U, 0);
+}
+
+int confine_detach(pid_t parent, int keep, struct err *e)
+{
+	reset_signals();
+	/* A session of its own: Ctrl-C is for the command, not for the wall around it. */
+	if (setsid() < 0)
+		return failed("begin a session", e);
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+		return failed("ask for the parent's death signal", e);
+	if (getppid() != parent)
+		_exit(0);
+	if (keep_descriptor(keep) < 0)
+		return failed("close inherited descriptors", e);
+	return 0;
+}
+
+int confine_privileges(bool keep_net_admin, struct err *e)
+{
+	const struct rlimit no_core = {0, 0};
+
+	capng_clear(CAPNG_SELECT_BOTH);
+	if (keep_net_admin &&
+	    capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, CAP_NET_ADMIN) < 0)
+		return err_set(e, "libcap-ng does not know CAP_NET_ADMIN");
+	if (capng_apply(CAPNG_SELECT_CAPS) < 0)
+		return failed("drop capabilities", e);
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0) < 0 ||
+	    setrlimit(RLIMIT_CORE, &no_core) < 0)
+		return failed("give up privileges", e);
+	return 0;
+}
+
+/*
+ * Landlock, by the kernel's documentation (userspace-api/landlock). Declared here, since headers
+ * of the oldest build systems know only its first version.
+ */
+enum {
+	LANDLOCK_CREATE_VERSION = 1 << 0,
+	LANDLOCK_PATH_BENEATH = 1,
+	LANDLOCK_NET_PORT = 2,
+	LANDLOCK_FS_WRITE_FILE = 1 << 1,
+	LANDLOCK_FS_READ_FILE = 1 << 2,
+	LANDLOCK_FS_IOCTL_DEV = 1 << 15,
+	LANDLOCK_NET_BIND_TCP = 1 << 0,
+	LANDLOCK_SCOPE_ALL = 3, /* abstract UNIX sockets, signals */
+};
+
+struct landlock_ruleset {
+	uint64_t handled_fs;
+	uint64_t handled_net;
+	uint64_t scoped;
+};
+
+struct landlock_path {
+	uint64_t allowed;
+	int32_t parent_fd;
+} __attribute__((packed));
+
+struct landlock_port {
+	uint64_t allowed;
+	uint64_t port;
+};
+
+/* What this version of Landlock can withhold; everything that it can is withheld. */
+static size_t handled_by(int abi, struct landlock_ruleset *r)
+{
+	/* Rights were added at the end: 13 in version 1, one each in versions 2, 3 and 5. */
+	unsigned bits = abi >= 5 ? 16 : abi >= 3 ? 15 : abi >= 2 ? 14 : 13;
+
+	*r = (struct landlock_ruleset){.handled_fs = (1ULL << bits) - 1};
+	if (abi >= 4)
+		r->handled_net = LANDLOCK_NET_BIND_TCP;
+	if (abi >= 6)
+		r->scoped = LANDLOCK_SCOPE_ALL;
+	return abi >= 6	  ? sizeof(*r)
+	       : abi >= 4 ? offsetof(struct landlock_ruleset, scoped)
+			  : offsetof(struct landlock_ruleset, handled_net);
+}
+
+static int allow_file(int ruleset, const char *file, uint64_t handled)
+{
+	_cleanup_fd_ int fd = open(file, O_PATH | O_CLOEXEC);
+	struct landlock_path rule = {
+		.allowed = handled &
+			   (LANDLOCK_FS_READ_FILE | LANDLOCK_FS_WRITE_FILE | LANDLOCK_FS_IOCTL_DEV),
+		.parent_fd = fd,
+	};
+
+	if (fd < 0)
+		return -1;
+	return (int)syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_PATH_BENEATH, &rule, 0);
+}
+
+static int allow_port(int ruleset, unsigned short port)
+{
+	struct landlock_port rule = {.allowed = LANDLOCK_NET_BIND_TCP, .port = port};
+
+	return (int)syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_NET_PORT, &rule, 0);
+}
+
+int confine_files(const char *file, unsigned short bind_port, struct err *e)
+{
+	_cleanup_fd_ int ruleset = -1;
+	struct landlock_ruleset r;
+	size_t size;
+	int abi = (int)syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_VERSION);
+
+	if (abi < 0 && (errno == ENOSYS || errno == EOPNOTSUPP))
+		return 0;
+	size = handled_by(abi, &r);
+	ruleset = (int)syscall(SYS_landlock_create_ruleset, &r, size, 0);
+	if (ruleset < 0 || (file && allow_file(ruleset, file, r.handled_fs) < 0) ||
+	    (bind_port && r.handled_net && allow_port(ruleset, bind_port) < 0) ||
+	    syscall(SYS_landlock_restrict_self, ruleset, 0) < 0)
+		return failed("confine itself with Landlock", e);
+	return 0;
+}
+
+static int allow_call(scmp_filter_ctx filter, const struct confine_call *c)
+{
+	struct scmp_arg_cmp argument = {
+		.arg = (unsigned)c->argument,
+		.op = SCMP_CMP_MASKED_EQ,
+		.datum_a = UINT32_MAX,
+		.datum_b = c->value,
+	};
+
+	return seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, c->number,
+				      c->argument == CONFINE_ANY ? 0 : 1, &argument);
+}
+
+int confine_calls(const struct confine_call *calls, size_t n, struct err *e)
+{
+	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_KILL_PROCESS);
+	int error = filter ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < n && !error; i++)
+		error = allow_call(filter, &calls[i]);
+	if (!error)
+		error = seccomp_load(filter);
+	seccomp_release(filter);
+	if (error)
+		return err_set(e,
+			       "cannot confine itself with seccomp: %s; use a kernel with "
+			       "CONFIG_SECCOMP_FILTER=y",
+			       strerror(-error));
+	return 0;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * confine: how the airlock's processes give up what they do not need, in stages.
+ *
+ *	1 detach	no terminal, no inherited descriptor, handler or signal mask; dies with
+ *			its parent
+ *	2 privileges	no capability but those it names, none to be had again, not dumpable
+ *	3 files		no file but those it names (Landlock, where the kernel has it)
+ *	4 calls		an allow-list of system calls; any other ends the process
+ */
+#ifndef SG_AIRLOCK_CONFINE_H
+#define SG_AIRLOCK_CONFINE_H
+
+#include <seccomp.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+/* The one inherited descriptor has this number after confine_detach. */
+enum { CONFINE_KEPT_FD = 3 };
+
+/* `parent` is the process that forked this one; if it is gone, so is this one. 0 or -1. */
+int confine_detach(pid_t parent, int keep, struct err *e) sg_must_check;
+
+/* `keep_net_admin`: CAP_NET_ADMIN stays, over what the process's own user namespace owns. */
+int confine_privileges(bool keep_net_admin, struct err *e) sg_must_check;
+
+/*
+ * From here on no path can be opened but `file`, for reading and writing and device control
+ * (NULL: none), no TCP port bound but `bind_port` (0: none), and no signal or abstract socket
+ * reaches out of the process. What an older kernel cannot do is left out.
+ */
+int confine_files(const char *file, unsigned short bind_port, struct err *e) sg_must_check;
+
+enum { CONFINE_ANY = -1 };
+
+/* One permitted call; with an argument, only when its lower 32 bits are `value`. */
+struct confine_call {
+	int number;   /* SCMP_SYS(…): a name that does not exist does not compile */
+	int argument; /* 0..5, or CONFINE_ANY: whatever the arguments */
+	uint32_t value;
+};
+
+int confine_calls(const struct confine_call *calls, size_t n, struct err *e) sg_must_check;
+
+#endif

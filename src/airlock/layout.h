@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * layout: the numbers that the airlock's rules, routes and sockets have in common.
+ */
+#ifndef SG_AIRLOCK_LAYOUT_H
+#define SG_AIRLOCK_LAYOUT_H
+
+/*
+ * Where TPROXY takes a SYN to. The sandbox cannot reach the port: its SYNs go to tun0 whatever
+ * their port, and a SYN of the gate's carries the destination's port, not this one.
+ */
+#define AIRLOCK_TPROXY_PORT 61000
+
+/* Packet marks. The first two are also the numbers of the routing tables that they lead to. */
+#define AIRLOCK_MARK_GATE   1 /* to tun0; when the gate is gone, to the airlock, which refuses */
+#define AIRLOCK_MARK_SOCKET 2 /* to a transparent socket here, whatever the address */
+#define AIRLOCK_MARK_STRAY  3 /* TCP without a socket: looked up once more, then refused */
+
+#define AIRLOCK_TUN_QUEUE 4096
+/*
+ * The longest IPv4 packet there is, more than the link's MTU: a datagram that the kernel has
+ * put together from fragments reaches the gate whole.
+ */
+#define AIRLOCK_TUN_MTU 65535
+#define AIRLOCK_BACKLOG 4096
+
+#endif

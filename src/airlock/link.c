@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "airlock/link.h"
+
+#include <errno.h>
+#include <linux/fib_rules.h>
+#include <net/if.h>
+#include <linux/if_addr.h>
+#include <linux/if_link.h>
+#include <linux/ip.h>
+#include <linux/neighbour.h>
+#include <linux/rtnetlink.h>
+#include <linux/veth.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+
+/* Locally administered (IEEE 802c), the same in every airlock: the link has two ends and no third.
+ */
+static const uint8_t mac_link0[6] = {0x02, 's', 'g', 0, 0, 1};
+static const uint8_t mac_eth0[6] = {0x02, 's', 'g', 0, 0, 2};
+
+enum { NEW = NLM_F_CREATE | NLM_F_EXCL, CARRIER_WAIT_MS = 1000, CARRIER_POLL_NS = 200000 };
+
+static struct ifinfomsg *begin_link(struct nl *n, struct nlmsghdr **h, uint16_t type,
+				    uint16_t flags, uint32_t index, const char *doing)
+{
+	struct ifinfomsg *i;
+
+	*h = nl_begin(n, type, flags, doing);
+	i = mnl_nlmsg_put_extra_header(*h, sizeof(*i));
+	i->ifi_index = (int)index;
+	return i;
+}
+
+static uint8_t family_of(const struct addr *a)
+{
+	return addr_is_v4(a) ? AF_INET : AF_INET6;
+}
+
+static void put_addr(struct nlmsghdr *h, uint16_t type, const struct addr *a)
+{
+	if (addr_is_v4(a))
+		mnl_attr_put(h, type, 4, addr_v4_octets(a));
+	else
+		mnl_attr_put(h, type, 16, a->b);
+}
+
+void link_add_veth(struct nl *n, int peer_netns, uint32_t mtu)
+{
+	struct nlmsghdr *h;
+	struct nlattr *info, *data, *peer;
+	struct ifinfomsg *i;
+
+	begin_link(n, &h, RTM_NEWLINK, NEW, LINK_INDEX_LINK0, "make a veth pair");
+	mnl_attr_put_strz(h, IFLA_IFNAME, "link0");
+	mnl_attr_put_u32(h, IFLA_MTU, mtu);
+	mnl_attr_put(h, IFLA_ADDRESS, sizeof(mac_link0), mac_link0);
+	info = mnl_attr_nest_start(h, IFLA_LINKINFO);
+	mnl_attr_put_strz(h, IFLA_INFO_KIND, "veth");
+	data = mnl_attr_nest_start(h, IFLA_INFO_DATA);
+	peer = mnl_attr_nest_start(h, VETH_INFO_PEER);
+	i = mnl_nlmsg_put_extra_header(h, sizeof(*i));
+	i->ifi_index = LINK_INDEX_ETH0;
+	mnl_attr_put_strz(h, IFLA_IFNAME, "eth0");
+	mnl_attr_put_u32(h, IFLA_MTU, mtu);
+	mnl_attr_put(h, IFLA_ADDRESS, sizeof(mac_eth0), mac_eth0);
+	mnl_attr_put_u32(h, IFLA_NET_NS_FD, (uint32_t)peer_netns);
+	mnl_attr_nest_end(h, peer);
+	mnl_attr_nest_end(h, data);
+	mnl_attr_nest_end(h, info);
+}
+
+void link_delete(struct nl *n, uint32_t index)
+{
+	struct nlmsghdr *h;
+
+	begin_link(n, &h, RTM_DELLINK, 0, index, "delete a device");
+}
+
+void link_up(struct nl *n, uint32_t index)
+{
+	struct nlmsghdr *h;
+	struct ifinfomsg *i = begin_link(n, &h, RTM_NEWLINK, 0, index, "set a device up");
+
+	i->ifi_flags = IFF_UP;
+	i->ifi_change = IFF_UP;
+}
+
+void link_up_tun(struct nl *n, uint32_t mtu, uint32_t queue)
+{
+	struct nlmsghdr *h;
+	struct nlattr *spec, *inet, *conf;
+	struct ifinfomsg *i;
+
+	i = begin_link(n, &h, RTM_NEWLINK, 0, LINK_INDEX_TUN0, "set the tun device up");
+	i->ifi_flags = IFF_UP;
+	i->ifi_change = IFF_UP;
+	mnl_attr_put_u32(h, IFLA_MTU, mtu);
+	mnl_attr_put_u32(h, IFLA_TXQLEN, queue);
+	spec = mnl_attr_nest_start(h, IFLA_AF_SPEC);
+	inet = mnl_attr_nest_start(h, AF_INET);
+	conf = mnl_attr_nest_start(h, IFLA_INET_CONF);
+	mnl_attr_put_u32(h, IPV4_DEVCONF_ACCEPT_LOCAL, 1);
+	mnl_attr_nest_end(h, conf);
+	mnl_attr_nest_end(h, inet);
+	mnl_attr_nest_end(h, spec);
+}
+
+void link_add_address(struct nl *n, uint32_t index, const struct addr *a, uint8_t bits)
+{
+	struct nlmsghdr *h = nl_begin(n, RTM_NEWADDR, NEW, "add an address");
+	struct ifaddrmsg *m = mnl_nlmsg_put_extra_header(h, sizeof(*m));
+
+	m->ifa_family = family_of(a);
+	m->ifa_prefixlen = bits;
+	m->ifa_index = index;
+	put_addr(h, IFA_LOCAL, a);
+	put_addr(h, IFA_ADDRESS, a);
+	mnl_attr_put_u32(h, IFA_FLAGS, IFA_F_NODAD | IFA_F_NOPREFIXROUTE);
+}
+
+void link_add_neighbour(struct nl *n, uint32_t index, const struct addr *a, bool is_eth0)
+{
+	struct nlmsghdr *h = nl_begin(n, RTM_NEWNEIGH, NEW, "add a neighbour");
+	struct ndmsg *m = mnl_nlmsg_put_extra_header(h, sizeof(*m));
+
+	m->ndm_family = family_of(a);
+	m->ndm_ifindex = (int)index;
+	m->ndm_state = NUD_PERMANENT;
+	put_addr(h, NDA_DST, a);
+	mnl_attr_put(h, NDA_LLADDR, 6, is_eth0 ? mac_eth0 : mac_link0);
+}
+
+void link_add_route(struct nl *n, const struct link_route *r)
+{
+	struct nlmsghdr *h = nl_begin(n, RTM_NEWROUTE, NEW, "add a route");
+	struct rtmsg *m = mnl_nlmsg_put_extra_header(h, sizeof(*m));
+
+	m->rtm_family = family_of(r->dst);
+	m->rtm_dst_len = r->bits;
+	m->rtm_protocol = RTPROT_STATIC;
+	m->rtm_type = r->type;
+	m->rtm_scope = r->type == RTN_LOCAL ? RT_SCOPE_HOST
+		       : r->gateway	    ? RT_SCOPE_UNIVERSE
+					    : RT_SCOPE_LINK;
+	if (r->bits)
+		put_addr(h, RTA_DST, r->dst);
+	if (r->gateway) {
+		/* The gateway is no part of a prefix on the link: there is no prefix route. */
+		m->rtm_flags = RTNH_F_ONLINK;
+		put_addr(h, RTA_GATEWAY, r->gateway);
+	}
+	mnl_attr_put_u32(h, RTA_TABLE, r->table);
+	mnl_attr_put_u32(h, RTA_OIF, r->index);
+	if (r->metric)
+		mnl_attr_put_u32(h, RTA_PRIORITY, r->metric);
+}
+
+static struct nlmsghdr *begin_rule(struct nl *n, uint16_t type, uint8_t family, uint32_t pref,
+				   uint32_t table)
+{
+	struct nlmsghdr *h =
+		nl_begin(n, type, type == RTM_NEWRULE ? NEW : 0, "set a policy routing rule");
+	struct fib_rule_hdr *m = mnl_nlmsg_put_extra_header(h, sizeof(*m));
+
+	m->family = family;
+	m->action = FR_ACT_TO_TBL;
+	mnl_attr_put_u32(h, FRA_PRIORITY, pref);
+	mnl_attr_put_u32(h, FRA_TABLE, table);
+	return h;
+}
+
+void link_add_rule(struct nl *n, uint8_t family, uint32_t pref, uint32_t fwmark, uint32_t table)
+{
+	struct nlmsghdr *h = begin_rule(n, RTM_NEWRULE, family, pref, table);
+
+	if (fwmark)
+		mnl_attr_put_u32(h, FRA_FWMARK, fwmark);
+}
+
+void link_delete_rule(struct nl *n, uint8_t family, uint32_t pref, uint32_t table)
+{
+	begin_rule(n, RTM_DELRULE, family, pref, table);
+}
+
+/* True when the answer to RTM_GETLINK describes a device that sends. */
+static bool sends(const struct nlmsghdr *h)
+{
+	const struct nlattr *a;
+	bool carrier = false, discipline = false;
+
+	mnl_attr_for_each(a, h, sizeof(struct ifinfomsg))
+	{
+		if (mnl_attr_get_type(a) == IFLA_CARRIER && mnl_attr_get_payload_len(a) >= 1)
+			carrier = mnl_attr_get_u8(a) == 1;
+		else if (mnl_attr_get_type(a) == IFLA_QDISC)
+			discipline = mnl_attr_validate(a, MNL_TYPE_NUL_STRING) >= 0 &&
+				     strcmp(mnl_attr_get_str(a), "noop") != 0;
+	}
+	return carrier && discipline;
+}
+
+int link_await_carrier(struct nl *n, uint32_t index)
+{
+	mono_t until = mono_add_ms(mono_now(), CARRIER_WAIT_MS);
+	struct timespec pause = {.tv_nsec = CARRIER_POLL_NS};
+
+	for (;;) {
+		const struct nlmsghdr *h;
+		struct nlmsghdr *request;
+		int error;
+
+		begin_link(n, &request, RTM_GETLINK, 0, index, "wait for the link's carrier");
+		h = nl_ask(n, &error);
+		if (!h)
+			return error;
+		if (h->nlmsg_type == RTM_NEWLINK && sends(h))
+			return 0;
+		if (!mono_before(mono_now(), until))
+			return -ETIMEDOUT;
+		nanosleep(&pause, NULL);
+	}
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * link: devices, addresses, neighbours, routes and routing rules, as requests of a
+ * netlink queue. Each function queues one or more requests; nl_run carries them out.
+ */
+#ifndef SG_AIRLOCK_LINK_H
+#define SG_AIRLOCK_LINK_H
+
+#include <stdbool.h>
+
+#include "airlock/netlink.h"
+#include "base/addr.h"
+
+/*
+ * Interface indexes are chosen, not asked for, so that one queue can make a device and use it.
+ * They are above what a kernel gives to tunnel devices that it puts into every new namespace.
+ */
+enum { LINK_INDEX_LO = 1, LINK_INDEX_LINK0 = 100, LINK_INDEX_ETH0 = 100, LINK_INDEX_TUN0 = 101 };
+
+struct link_route {
+	uint32_t table;
+	uint8_t type; /* RTN_* */
+	uint8_t bits; /* of dst; 0: the default route, and dst is not looked at */
+	uint32_t metric;
+	uint32_t index;		    /* of the device */
+	const struct addr *dst;	    /* gives the family when bits is 0 as well */
+	const struct addr *gateway; /* NULL: on the link */
+};
+
+/* veth: link0 here and eth0 in the namespace of peer_netns, both down, with fixed MAC addresses. */
+void link_add_veth(struct nl *n, int peer_netns, uint32_t mtu);
+void link_delete(struct nl *n, uint32_t index);
+void link_up(struct nl *n, uint32_t index);
+/* MTU, queue length and, since the gate sends from the airlock's own address, accept_local; then
+ * up. */
+void link_up_tun(struct nl *n, uint32_t mtu, uint32_t queue);
+
+/* No duplicate address detection and no route for the prefix: routes are queued one by one. */
+void link_add_address(struct nl *n, uint32_t index, const struct addr *a, uint8_t bits);
+/* The other end of the veth pair, for good: nothing is ever asked by ARP or ND. */
+void link_add_neighbour(struct nl *n, uint32_t index, const struct addr *a, bool is_eth0);
+void link_add_route(struct nl *n, const struct link_route *r);
+
+/* `fwmark` 0: for every packet. Family is AF_INET or AF_INET6. */
+void link_add_rule(struct nl *n, uint8_t family, uint32_t pref, uint32_t fwmark, uint32_t table);
+void link_delete_rule(struct nl *n, uint8_t family, uint32_t pref, uint32_t table);
+
+/*
+ * Waits, bounded, until the device sends what it is given: the carrier is there and the queueing
+ * discipline is in place. Up to then a packet is dropped without a word, and a SYN is
+ * sent again only after a second. 0, -ETIMEDOUT or another -errno.
+ */
+int link_await_carrier(struct nl *n, uint32_t index) sg_must_check;
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * message: what the supervisor, the keeper and the sandbox's side say to each other.
+ *
+ * One datagram of fixed size over a SOCK_SEQPACKET pair, the same machine and the same program
+ * at both ends; descriptors ride along in the order of their slots.
+ */
+#ifndef SG_AIRLOCK_MESSAGE_H
+#define SG_AIRLOCK_MESSAGE_H
+
+#include <stdint.h>
+
+#include "airlock/airlock.h"
+
+/* Who sends it → to whom. */
+enum message_kind {
+	MESSAGE_FAILED = 1,   /* keeper → supervisor, sandbox's side → keeper: text says why */
+	MESSAGE_READY,	      /* keeper → supervisor: all descriptors */
+	MESSAGE_RENEW,	      /* supervisor → keeper: for a new gate */
+	MESSAGE_RENEWED,      /* keeper → supervisor: tun and listeners */
+	MESSAGE_COUNT,	      /* supervisor → keeper */
+	MESSAGE_COUNTERS,     /* keeper → supervisor */
+	MESSAGE_NAMESPACES,   /* sandbox's side → keeper: its two namespaces */
+	MESSAGE_LINK_IS_HERE, /* keeper → sandbox's side: eth0 is there */
+	MESSAGE_SIDE_READY,   /* sandbox's side → keeper: the door, if there is one */
+};
+
+enum message_slot {
+	SLOT_USERNS,
+	SLOT_NETNS,
+	SLOT_TUN,
+	SLOT_LISTEN_V4,
+	SLOT_LISTEN_V6,
+	SLOT_DOOR,
+	SLOTS,
+};
+
+struct message {
+	uint32_t kind;
+	uint32_t slots; /* bit of every slot whose descriptor comes along; set by message_send */
+	struct airlock_counters counters;
+	struct err err; /* MESSAGE_FAILED */
+	int fds[SLOTS]; /* -1: none. The receiver owns them; the sender keeps its own */
+};
+
+/* A message of this kind without descriptors. */
+void message_init(struct message *m, enum message_kind kind);
+
+/* 0 or -errno. Never raises SIGPIPE. */
+int message_send(int sock, struct message *m) sg_must_check;
+
+/*
+ * Waits up to timeout_ms (-1: without end). 0 or -errno: -ETIMEDOUT, -EPIPE at the end of the
+ * stream, -EBADMSG for anything that message_send does not write.
+ */
+int message_receive(int sock, struct message *m, int timeout_ms) sg_must_check;
+
+/* Closes what came along. */
+void message_close_fds(struct message *m);
+
+#endif

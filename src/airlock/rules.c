@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Theory of operation.
+ *
+ * ingress (netdev): every frame that leaves the sandbox is counted. Passed on are IPv4 and IPv6
+ * from the sandbox's one address to a unicast address, ARP, and neighbour discovery; the rest is
+ * link noise, counted and dropped. So nothing after it needs to mistrust a source address.
+ *
+ * prerouting gives each packet a mark, and policy routing does what the mark says:
+ *
+ *	from link0	a SYN, and all that is not TCP		MARK_GATE	to tun0
+ *			TCP that a transparent socket owns	MARK_SOCKET	to that socket
+ *			TCP that nobody owns			MARK_STRAY	to input, refused
+ *	from tun0	a SYN of the sandbox's, let go		MARK_SOCKET	to the listener
+ *			anything to the sandbox			none		to link0
+ *
+ * forward admits only what goes between link0 and tun0, input only what is for a transparent
+ * socket and neighbour discovery. With no gate there is no tun0: MARK_GATE then leads to input
+ * by the table's second route, which refuses at once. The kernel's own "unreachable" route would
+ * not do: it answers five times, then once a second.
+ *
+ * A stray is looked up twice. Between the moment when the kernel takes the half-open request out
+ * of its table of connections and the moment when it puts the connection in, a data segment that
+ * another CPU works on finds neither; the second lookup, after routing, comes late enough. To
+ * refuse at the first miss would reset one healthy connection in some ten thousands.
+ */
+#include "airlock/rules.h"
+
+#include <errno.h>
+#include <linux/netfilter.h>
+#include <linux/netfilter/nf_tables.h>
+#include <linux/netfilter/nfnetlink.h>
+#include <nftables/libnftables.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "airlock/layout.h"
+
+#define TEXT_OF(x) #x
+#define TEXT(x)	   TEXT_OF(x)
+#define TABLE	   "sandgate"
+#define TO_GATE	   "meta mark set " TEXT(AIRLOCK_MARK_GATE)
+#define TO_SOCKET  "meta mark set " TEXT(AIRLOCK_MARK_SOCKET)
+#define STRAY	   "meta mark " TEXT(AIRLOCK_MARK_STRAY)
+#define NO_GATE	   "meta mark " TEXT(AIRLOCK_MARK_GATE)
+#define PURE_SYN   "tcp flags & (fin | syn | rst | ack) == syn"
+#define NEIGHBOUR  "ip6 hoplimit 255 icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert }"
+#define PORT	   TEXT(AIRLOCK_TPROXY_PORT)
+#define SANDBOX4   AIRLOCK_SANDBOX_V4
+#define SANDBOX6   AIRLOCK_SANDBOX_V6
+
+/*
+ * `ip saddr` stands before `tproxy ip`, or nft finds conflicting protocols. `ether type` is not
+ * left to be implied: it is what tells a tagged frame from a bare one.
+ */
+static const char *const rules[] = {
+	"table netdev " TABLE " {",
+	"counter frames { }",
+	"counter noise { }",
+	"chain ingress {",
+	"type filter hook ingress device \"link0\" priority 0; policy drop",
+	"counter name frames",
+	"ether type ip meta pkttype host ip saddr " SANDBOX4
+	" ip daddr != { 0.0.0.0/8, 127.0.0.0/8, 224.0.0.0/4, 255.255.255.255 } accept",
+	"6ether type ip6 meta pkttype host ip6 saddr " SANDBOX6
+	" ip6 daddr != { ::/127, fe80::/10, ff00::/8 } accept",
+	"ether type arp arp operation { request, reply } arp saddr ip { 0.0.0.0, " SANDBOX4
+	" } accept",
+	"6ether type ip6 ip6 saddr { ::, fe80::/10, " SANDBOX6 " } " NEIGHBOUR " accept",
+	"counter name noise",
+	"}",
+	"}",
+	"table inet " TABLE " {",
+	"counter unowned { }",
+	"chain from_sandbox {",
+	"6" NEIGHBOUR " accept",
+	"meta l4proto != tcp " TO_GATE " accept",
+	PURE_SYN " " TO_GATE " accept",
+	"socket transparent 1 " TO_SOCKET " accept",
+	"meta mark set " TEXT(AIRLOCK_MARK_STRAY) " accept",
+	"}",
+	"chain from_gate {",
+	PURE_SYN " ip saddr " SANDBOX4 " " TO_SOCKET " tproxy ip to :" PORT " accept",
+	"6" PURE_SYN " ip6 saddr " SANDBOX6 " " TO_SOCKET " tproxy ip6 to :" PORT " accept",
+	"ip daddr " SANDBOX4 " accept",
+	"6ip6 daddr " SANDBOX6 " accept",
+	"drop",
+	"}",
+	"chain prerouting {",
+	"type filter hook prerouting priority mangle; policy drop",
+	"iifname link0 goto from_sandbox",
+	"iifname tun0 goto from_gate",
+	"}",
+	"chain input {",
+	"type filter hook input priority filter; policy drop",
+	"meta mark " TEXT(AIRLOCK_MARK_SOCKET) " accept",
+	STRAY " socket transparent 1 accept",
+	STRAY " counter name unowned reject with tcp reset",
+	NO_GATE " meta l4proto tcp reject with tcp reset",
+	NO_GATE " reject with icmpx host-unreachable",
+	"6iifname link0 " NEIGHBOUR " accept",
+	"}",
+	"chain forward {",
+	"type filter hook forward priority filter; policy drop",
+	"iifname link0 oifname tun0 " NO_GATE " accept",
+	"iifname tun0 oifname link0 accept",
+	"}",
+	"chain output {",
+	"type filter hook output priority filter; policy drop",
+	"oifname link0 accept",
+	"}",
+	"}",
+};
+
+enum { RULES_OCTETS = 4096 };
+
+/* The rules as nft reads them; a line that begins with 6 is for kernels with IPv6. */
+static void write_rules(char out[RULES_OCTETS], bool v6)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < sg_array_len(rules); i++) {
+		const char *line = rules[i];
+		size_t length;
+
+		if (*line == '6' && !v6)
+			continue;
+		line += *line == '6';
+		length = strlen(line);
+		if (length + 2 > RULES_OCTETS - n)
+			abort();
+		memcpy(out + n, line, length);
+		n += length;
+		out[n++] = '\n';
+	}
+	out[n] = '\0';
+}
+
+/* nft says which rule the kernel refused; its modules are named after what the rule uses. */
+static int explain(const char *said, struct err *e)
+{
+	const char *module = strstr(said, "tproxy")   ? "nft_tproxy"
+			     : strstr(said, "socket") ? "nft_socket"
+			     : strstr(said, "reject") ? "nft_reject_inet"
+						      : "nf_tables";
+	int length = (int)strcspn(said, "\n");
+
+	return err_set(
+		e,
+		"the kernel refused the airlock's nftables rules: %.*s; as root: modprobe -a "
+		"%s (sandgate uses nf_tables, nft_tproxy, nft_socket and nft_reject_inet)",
+		length ? length : 10, length ? said : "no message", module);
+}
+
+int rules_load(bool v6, struct err *e)
+{
+	char text[RULES_OCTETS];
+	struct nft_ctx *c = nft_ctx_new(NFT_CTX_DEFAULT);
+	int result = 0;
+
+	if (!c)
+		return err_set(e, "cannot start libnftables: %s", strerror(errno));
+	write_rules(text, v6);
+	if (nft_ctx_buffer_error(c) || nft_ctx_buffer_output(c))
+		result = err_set(e, "cannot start libnftables: out of memory");
+	else if (nft_run_cmd_from_buffer(c, text))
+		result = explain(nft_ctx_get_error_buffer(c), e);
+	nft_ctx_free(c);
+	return result;
+}
+
+/* The packets of a counter object, from the answer to NFT_MSG_GETOBJ. */
+static bool packets_of(const struct nlmsghdr *h, uint64_t *out)
+{
+	const struct nlattr *a, *data;
+
+	mnl_attr_for_each(a, h, sizeof(struct nfgenmsg))
+	{
+		if (mnl_attr_get_type(a) != NFTA_OBJ_DATA)
+			continue;
+		mnl_attr_for_each_nested(data, a)
+		{
+			if (mnl_attr_get_type(data) != NFTA_COUNTER_PACKETS ||
+			    mnl_attr_get_payload_len(data) != sizeof(uint64_t))
+				continue;
+			*out = be64toh(mnl_attr_get_u64(data));
+			return true;
+		}
+	}
+	return false;
+}
+
+static int read_counter(struct nl *n, uint8_t family, const char *name, uint64_t *out)
+{
+	const struct nlmsghdr *answer;
+	struct nlmsghdr *h;
+	struct nfgenmsg *g;
+	int error;
+
+	h = nl_begin(n, NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_GETOBJ, 0, "read a counter");
+	g = mnl_nlmsg_put_extra_header(h, sizeof(*g));
+	g->nfgen_family = family;
+	g->version = NFNETLINK_V0;
+	mnl_attr_put_strz(h, NFTA_OBJ_TABLE, TABLE);
+	mnl_attr_put_strz(h, NFTA_OBJ_NAME, name);
+	mnl_attr_put_u32(h, NFTA_OBJ_TYPE, htobe32(NFT_OBJECT_COUNTER));
+	answer = nl_ask(n, &error);
+	if (!answer)
+		return error;
+	return packets_of(answer, out) ? 0 : -EBADMSG;
+}
+
+int rules_read_counters(struct nl *netfilter, struct airlock_counters *out)
+{
+	int error = read_counter(netfilter, NFPROTO_NETDEV, "frames", &out->frames);
+
+	if (!error)
+		error = read_counter(netfilter, NFPROTO_NETDEV, "noise", &out->noise);
+	if (!error)
+		error = read_counter(netfilter, NFPROTO_INET, "unowned", &out->unowned);
+	return error;
+}
