@@ -46,7 +46,7 @@ def examples(command):
 
 def command_parts(command, several):
     """The sections of one command; under a heading of its own when the page has several."""
-    out = [f".SH DESCRIPTION"] if not several else [f".SH {roff.escape(command.name.upper())}"]
+    out = [f".SH {roff.escape(command.name.upper()) if several else 'DESCRIPTION'}"]
     out += roff.paragraphs(command.description)
     if command.shown_options:
         out.append(".SS Options" if several else ".SH OPTIONS")
@@ -94,7 +94,7 @@ def main():
     if len(sys.argv) > 5:
         name, section = page.rsplit(".", 1)
         with open(sys.argv[5], encoding="ascii") as file:
-            lines = roff.title(name, section, version) + roff.markdown(file.read())
+            lines = roff.title(name, section, version) + roff.markdown_page(name, file.read())
     else:
         body = overview_page(program) if page == "sandgate" else command_page(program, page)
         lines = roff.title(page, 1, version) + body

@@ -79,9 +79,10 @@ class _Markdown:
     def heading(self, line):
         self.flush()
         level, words = re.fullmatch(r"(#+) (.*)", line).groups()
-        if len(level) > 1:
-            self.out.append(f".{'SH' if len(level) == 2 else 'SS'} {inline(words).upper()}"
-                            if len(level) == 2 else f".SS {inline(words)}")
+        if len(level) == 2:
+            self.out.append(f".SH {escape(words.upper())}")
+        elif len(level) == 3:
+            self.out.append(f".SS {inline(words)}")
 
     def feed(self, line):
         if line.startswith("```"):
@@ -93,6 +94,8 @@ class _Markdown:
             self.fence.append(line)
         elif line.startswith("#"):
             self.heading(line)
+        elif line.startswith("    ") and not self.text:
+            self.out += literal([line[4:]])
         elif line.startswith("|"):
             self.rows.append(line)
         elif not line.strip():
@@ -105,9 +108,13 @@ class _Markdown:
             self.text.append(line.strip())
 
 
-def markdown(text):
+def markdown_page(name, text):
+    """A whole Markdown file; its first heading says what the page is about."""
+    first, _, rest = text.partition("\n")
+    about = first.lstrip("# ").strip()
+    out = [".SH NAME", f"{escape(name)} \\- {escape(about.lower())}", ".SH DESCRIPTION"]
     state = _Markdown()
-    for line in text.splitlines():
+    for line in rest.splitlines():
         state.feed(line)
     state.flush()
-    return state.out
+    return out + state.out

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "cli/nearest.h"
+#include "base/nearest.h"
 #include "sandbox/client.h"
 
 /* 0, or -1 with a message that says what runs. */

@@ -16,10 +16,10 @@ struct line {
 };
 
 static const struct line lines[] = {
-	{"frames:   ", "frames",
+	{"frames:   ",
+	 "frames",
 	 {{"passed", "passed"}, {"denied", "denied"}, {"noise", "dropped as link noise"}}},
-	{"flows:    ", "flows",
-	 {{"opened", "opened"}, {"refused", "refused"}, {"open", "open"}}},
+	{"flows:    ", "flows", {{"opened", "opened"}, {"refused", "refused"}, {"open", "open"}}},
 	{"dns:      ", "dns", {{"answered", "answered"}, {"refused", "refused"}}},
 	{"requests: ", "requests", {{"inspected", "inspected"}, {"refused", "refused"}}},
 };

@@ -75,8 +75,9 @@ int cmd_net_explain(const struct args *a)
 	int status;
 
 	if (a->n_words != (file ? 1u : 2u)) {
-		err_set(&e, "net explain: needs a running sandbox or --policy FILE, and a target; see "
-			    "\"sandgate help net explain\"");
+		err_set(&e,
+			"net explain: needs a running sandbox or --policy FILE, and a target; see "
+			"\"sandgate help net explain\"");
 		return cli_fail(EXIT_USAGE, &e);
 	}
 	if (explain_parse_target(a->words[a->n_words - 1], &target, &e))

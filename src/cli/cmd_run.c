@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "base/nearest.h"
 #include "cli/cli.h"
-#include "cli/nearest.h"
 #include "cli/run_policy.h"
 #include "sandbox/run.h"
 #include "sandbox/sandbox_name.h"
@@ -16,8 +16,9 @@ static int check_name(const char *name, struct err *e)
 		return 0;
 	if (command_is_word(name))
 		return err_set(e, "--name: \"%s\" is a command's word; take another", name);
-	return err_set(e, "--name: \"%s\" is no name; small letters, digits and hyphens, the first no "
-			  "hyphen, %d at most",
+	return err_set(e,
+		       "--name: \"%s\" is no name; small letters, digits and hyphens, the first no "
+		       "hyphen, %d at most",
 		       name, SANDBOX_NAME_MAX);
 }
 
