@@ -166,10 +166,9 @@ class Server:
         self._transports += [transport, server]
 
     def close(self):
-        def stop():
-            for transport in self._transports:
-                transport.close()
-        self._loop.call_soon_threadsafe(stop)
+        """Called in the loop."""
+        for transport in self._transports:
+            transport.close()
 
     async def _stream(self, reader, writer, address):
         async def one(wire):

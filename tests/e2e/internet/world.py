@@ -131,7 +131,7 @@ class World:
 
     def close(self):
         self.reset()
-        self._dns.close()
+        asyncio.run_coroutine_threadsafe(_closed(self._dns), self.loop).result(5)
         self.capture.close()
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join()
@@ -142,7 +142,7 @@ class World:
     def reset(self):
         """Forgets what a test declared; addresses are never given out twice."""
         for server in self._servers:
-            self.loop.call_soon_threadsafe(server.close)
+            asyncio.run_coroutine_threadsafe(_closed(server), self.loop).result(5)
         self._servers.clear()
         while self._at_reset:
             self._at_reset.pop()()
@@ -172,7 +172,16 @@ class World:
 
     def resolver(self, address):
         """Another DNS server of the same zone, at an address of the internet."""
-        self._dns.listen(self.internet, address)
+        self._extra_dns(self.internet, address)
+
+    def dns_on_machine(self, address):
+        """The same on the machine itself, as systemd-resolved's stub is."""
+        self._extra_dns(self.machine.place, address)
+
+    def _extra_dns(self, place, address):
+        server = dns.Server(self.zone, self.loop)
+        server.listen(place, address)
+        self._servers.append(server)
 
     def _listening(self, address, port, kind=socket.SOCK_STREAM, place=None):
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
@@ -271,3 +280,7 @@ class World:
         if where is not None:
             packets = [p for p in packets if where(p)]
         return packets
+
+
+async def _closed(server):
+    server.close()
