@@ -17,23 +17,24 @@ enum { RESOLVER_SERVERS_MAX = 8, HOST_NAMES_MAX = 1024 };
 /* The host's resolver configuration, read by the supervisor and followed by it. */
 struct resolver_config {
 	size_t n_servers;
-	struct endpoint servers[RESOLVER_SERVERS_MAX]; /* in order of resolv.conf; port 53 unless said */
-	uint32_t timeout_ms; /* of one try */
+	struct endpoint
+		servers[RESOLVER_SERVERS_MAX]; /* in order of resolv.conf; port 53 unless said */
+	uint32_t timeout_ms;		       /* of one try */
 	uint32_t tries;
 	size_t n_hosts; /* the host's own hosts file: names answered without asking */
 	struct host_name {
 		struct name name;
 		struct addr addr;
-	} *hosts;
+	} * hosts;
 };
 
 struct gate_publish {
-	int listener;	     /* listening, non-blocking, made by the supervisor on 127.0.0.1 */
+	int listener; /* listening, non-blocking, made by the supervisor on 127.0.0.1 */
 	uint16_t sandbox_port;
 };
 
 struct gate_setup {
-	const char *sandbox; /* its name, for remedies */
+	const char *sandbox;		     /* its name, for remedies */
 	int tun, listen_v4, listen_v6, door; /* from the airlock; -1 where there is none */
 	int control; /* SOCK_SEQPACKET to the supervisor: JSON messages, docs/protocol.md */
 	const struct gate_publish *publish;

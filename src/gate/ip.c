@@ -34,8 +34,14 @@ static uint16_t sum_finish(uint64_t sum)
 static uint64_t sum_pseudo_header(const struct addr *src, const struct addr *dst, uint8_t proto,
 				  size_t n)
 {
-	uint8_t tail[8] = {(uint8_t)(n >> 24), (uint8_t)(n >> 16), (uint8_t)(n >> 8), (uint8_t)n,
-			   0,		       0,		   0,		      proto};
+	uint8_t tail[8] = {(uint8_t)(n >> 24),
+			   (uint8_t)(n >> 16),
+			   (uint8_t)(n >> 8),
+			   (uint8_t)n,
+			   0,
+			   0,
+			   0,
+			   proto};
 	bool v4 = addr_is_v4(src);
 	uint64_t sum = sum_words(0, v4 ? src->b + 12 : src->b, v4 ? 4 : 16);
 
@@ -45,9 +51,9 @@ static uint64_t sum_pseudo_header(const struct addr *src, const struct addr *dst
 
 static bool checksum_holds(const struct packet *p)
 {
-	uint64_t sum = p->proto == IP_ICMP ? 0
-					   : sum_pseudo_header(&p->src, &p->dst, p->proto,
-							       p->transport.n);
+	uint64_t sum = p->proto == IP_ICMP
+			       ? 0
+			       : sum_pseudo_header(&p->src, &p->dst, p->proto, p->transport.n);
 
 	return sum_finish(sum_words(sum, p->transport.p, p->transport.n)) == 0;
 }
@@ -256,7 +262,8 @@ static void put_ip_header(struct buf *b, const struct addr *src, const struct ad
 	memcpy(b->p + at + 10, &sum, 2);
 }
 
-/* Computes the checksum of the transport segment that began at `at` and stands at `at` + `field`. */
+/* Computes the checksum of the transport segment that began at `at` and stands at `at` + `field`.
+ */
 static void put_checksum(struct buf *b, size_t at, size_t field, const struct addr *src,
 			 const struct addr *dst, uint8_t proto)
 {

@@ -34,7 +34,7 @@ enum { IP_PACKET_MAX = 65535, IP_HEADERS_MAX = 128 };
 struct packet {
 	struct span whole; /* from the IP header, cut to its length field */
 	struct addr src, dst;
-	uint8_t proto; /* of the transport header, IPv6 extension headers passed */
+	uint8_t proto;		     /* of the transport header, IPv6 extension headers passed */
 	uint16_t src_port, dst_port; /* TCP, UDP; 0 else */
 	uint32_t tcp_seq, tcp_ack;
 	uint8_t tcp_flags;
@@ -47,7 +47,7 @@ enum packet_error {
 	PACKET_TRUNCATED,
 	PACKET_BAD_VERSION,
 	PACKET_BAD_HEADER,
-	PACKET_FRAGMENT,  /* the kernel reassembles before tun; one that comes here is wrong */
+	PACKET_FRAGMENT,      /* the kernel reassembles before tun; one that comes here is wrong */
 	PACKET_SOURCE_ROUTED, /* IPv4 LSRR/SSRR, IPv6 routing header */
 	PACKET_BAD_CHECKSUM,
 	PACKET_OTHER_PROTOCOL, /* src, dst and proto are valid */
@@ -55,14 +55,15 @@ enum packet_error {
 
 /*
  * Fills `out`, whose spans point into `bytes`. UDP and ICMP checksums are verified, since their
- * payload is sent on under a new one; those of TCP are left to the kernel, which gets the packet back.
- * On PACKET_OTHER_PROTOCOL the addresses are valid, on other errors nothing is.
+ * payload is sent on under a new one; those of TCP are left to the kernel, which gets the packet
+ * back. On PACKET_OTHER_PROTOCOL the addresses are valid, on other errors nothing is.
  */
 enum packet_error packet_parse(struct span bytes, struct packet *out);
 
 /* Each builder appends one whole IP packet to b; b->full tells that it did not fit. */
 
-/* RST for a segment, RFC 9293 3.5.2: acknowledges a SYN, or takes its seq from the segment's ACK. */
+/* RST for a segment, RFC 9293 3.5.2: acknowledges a SYN, or takes its seq from the segment's ACK.
+ */
 void packet_build_reset(struct buf *b, const struct packet *in);
 
 enum unreachable {

@@ -25,7 +25,7 @@ typedef void timer_fn(struct timer *t);
 
 struct watch {
 	watch_fn *ready;
-	int fd;		/* -1 when not in the loop */
+	int fd; /* -1 when not in the loop */
 	uint32_t events;
 };
 

@@ -13,13 +13,13 @@
 #include "policy/decide.h"
 
 enum refusal_proto { /* the `proto` word of the log */
-	REFUSAL_TCP,
-	REFUSAL_UDP,
-	REFUSAL_ICMP,
-	REFUSAL_DNS,
-	REFUSAL_HTTP,
-	REFUSAL_QUIC,
-	REFUSAL_PROTOS, /* count */
+		     REFUSAL_TCP,
+		     REFUSAL_UDP,
+		     REFUSAL_ICMP,
+		     REFUSAL_DNS,
+		     REFUSAL_HTTP,
+		     REFUSAL_QUIC,
+		     REFUSAL_PROTOS, /* count */
 };
 
 const char *refusal_proto_word(enum refusal_proto p);

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gate/control.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <seccomp.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "gate/datagrams.h"
+#include "gate/dns_server.h"
+#include "gate/flow.h"
+#include "gate/gate.h"
+
+enum { MESSAGE_MAX = 1024 * 1024 };
+
+const int control_syscalls[] = {SCMP_SYS(recvfrom), SCMP_SYS(sendto), SCMP_SYS(close), -1};
+
+struct control {
+	struct watch watch;
+	struct gate *gate;
+	char *message; /* MESSAGE_MAX octets, touched as far as messages are long */
+};
+
+/* ---- answers ---- */
+
+static void append_wildcard(void *ctx, const struct dns_wildcard *w)
+{
+	json_t *names = json_array();
+
+	for (size_t i = 0; i < w->n_names; i++)
+		json_array_append_new(names, json_string(w->names[i].s));
+	json_array_append_new(ctx, json_pack("{s:o, s:o, s:I}", "wildcard",
+					     json_sprintf("*.%s", w->wildcard->s), "names", names,
+					     "seen", (json_int_t)w->seen));
+}
+
+static json_t *answer_status(struct gate *g, json_t *request)
+{
+	const struct gate_counters *c = &g->counters;
+	json_t *wildcards = json_array();
+	struct dns_counters dns;
+
+	dns_server_count(g->dns, &dns);
+	dns_server_each_wildcard(g->dns, append_wildcard, wildcards);
+	return json_pack(
+		"{s:I, s:{s:I, s:I}, s:{s:I, s:I, s:I}, s:{s:I, s:I, s:I}, s:{s:I, s:I}, s:I, s:I, s:I, s:o}",
+		"generation", (json_int_t)ruleset_generation(g->rules), "frames", "denied",
+		(json_int_t)(c->frames_denied + dns.refused), "noise", (json_int_t)c->frames_noise,
+		"flows", "opened", (json_int_t)c->flows_opened, "refused",
+		(json_int_t)c->flows_refused, "open",
+		(json_int_t)(flows_open(g->flows) + datagrams_open(g->datagrams)), "dns",
+		"answered", (json_int_t)dns.answered, "refused", (json_int_t)dns.refused, "failed",
+		(json_int_t)dns.failed, "requests", "inspected", (json_int_t)c->requests_inspected,
+		"refused", (json_int_t)c->requests_refused, "bytes_out", (json_int_t)c->bytes_out,
+		"bytes_in", (json_int_t)c->bytes_in, "refusals",
+		(json_int_t)refusals_total(g->refusals), "wildcards", wildcards);
+}
+
+struct refusal_list {
+	const struct gate *gate;
+	json_t *rows;
+};
+
+static json_t *string_or_null(const char *s)
+{
+	return s && s[0] ? json_string(s) : json_null();
+}
+
+static void append_refusal(void *ctx, const struct refusal *what, uint64_t count)
+{
+	struct refusal_list *list = ctx;
+	struct destination d = {
+		.kind = what->proto == REFUSAL_DNS ? DEST_LOOKUP : DEST_CONNECT,
+		.name = what->name,
+		.addr = what->addr,
+		.port = what->port,
+		.proto = what->proto == REFUSAL_UDP || what->proto == REFUSAL_QUIC ? PROTO_UDP
+			 : what->proto == REFUSAL_ICMP				   ? PROTO_ICMP
+										   : PROTO_TCP,
+	};
+	char remedy[REMEDY_MAX], address[ADDR_TEXT_MAX];
+
+	remedy_format(list->gate->sandbox, &d, what->reason, remedy);
+	json_array_append_new(
+		list->rows,
+		json_pack("{s:s, s:o, s:o, s:i, s:s, s:I, s:o}", "proto",
+			  refusal_proto_word(what->proto), "name",
+			  string_or_null(what->name ? what->name->s : NULL), "address",
+			  string_or_null(what->addr ? addr_format(what->addr, address) : NULL),
+			  "port", (int)what->port, "reason", reason_word(what->reason), "count",
+			  (json_int_t)count, "remedy", string_or_null(remedy)));
+}
+
+static json_t *answer_refusals(struct gate *g, json_t *request)
+{
+	struct refusal_list list = {g, json_array()};
+
+	refusals_each(g->refusals, append_refusal, &list);
+	return json_pack("{s:o, s:I}", "refusals", list.rows, "other",
+			 (json_int_t)refusals_other(g->refusals));
+}
+
+/* ---- what the supervisor follows on the host ---- */
+
+static json_t *answer_host(struct gate *g, json_t *request)
+{
+	struct host_prefixes fresh = {0};
+	json_t *row;
+	size_t i;
+
+	json_array_foreach(json_object_get(request, "prefixes"), i, row)
+	{
+		const char *text = json_string_value(row);
+
+		/* One that does not parse or fit would be an address left open: all of it is
+		 * refused. */
+		if (!text || fresh.n == HOST_PREFIXES_MAX ||
+		    !prefix_parse(text, strlen(text), &fresh.prefix[fresh.n]))
+			return NULL;
+		fresh.n++;
+	}
+	*g->host = fresh;
+	return json_object();
+}
+
+/* "203.0.113.1:53" or "[2001:db8::1]:53". */
+static bool parse_endpoint(const char *s, struct endpoint *out)
+{
+	const char *colon = s ? strrchr(s, ':') : NULL;
+	bool bracket = s && s[0] == '[';
+	char *end;
+	unsigned long port;
+	size_t n;
+
+	if (!colon)
+		return false;
+	n = (size_t)(colon - s);
+	if (bracket && (n < 2 || s[n - 1] != ']'))
+		return false;
+	port = strtoul(colon + 1, &end, 10);
+	if (*end || port == 0 || port > 65535)
+		return false;
+	out->port = (uint16_t)port;
+	return addr_parse(bracket ? s + 1 : s, bracket ? n - 2 : n, &out->addr);
+}
+
+static bool read_hosts(json_t *rows, struct resolver_config *c)
+{
+	json_t *row;
+	size_t i;
+
+	c->hosts = calloc(HOST_NAMES_MAX, sizeof(*c->hosts));
+	if (!c->hosts)
+		return false;
+	json_array_foreach(rows, i, row)
+	{
+		const char *name = json_string_value(json_array_get(row, 0));
+		const char *addr = json_string_value(json_array_get(row, 1));
+		struct host_name *h = &c->hosts[c->n_hosts];
+
+		if (c->n_hosts == HOST_NAMES_MAX)
+			break;
+		if (name && addr && name_parse_ascii(name, strlen(name), &h->name) == NAME_OK &&
+		    addr_parse(addr, strlen(addr), &h->addr))
+			c->n_hosts++;
+	}
+	return true;
+}
+
+static json_t *answer_resolver(struct gate *g, json_t *request)
+{
+	struct resolver_config c = {
+		.timeout_ms = (uint32_t)json_integer_value(json_object_get(request, "timeout_ms")),
+		.tries = (uint32_t)json_integer_value(json_object_get(request, "tries")),
+	};
+	json_t *row, *answer = NULL;
+	size_t i;
+
+	json_array_foreach(json_object_get(request, "servers"), i, row)
+	{
+		if (c.n_servers < RESOLVER_SERVERS_MAX &&
+		    parse_endpoint(json_string_value(row), &c.servers[c.n_servers]))
+			c.n_servers++;
+	}
+	if (read_hosts(json_object_get(request, "hosts"), &c) &&
+	    resolver_configure(g->resolver, &c) == 0)
+		answer = json_object();
+	free(c.hosts);
+	return answer;
+}
+
+static json_t *answer_stop(struct gate *g, json_t *request)
+{
+	loop_stop(g->loop);
+	return json_object();
+}
+
+static const struct {
+	const char *op;
+	json_t *(*answer)(struct gate *g, json_t *request); /* NULL: it cannot be done */
+} requests[] = {
+	{"status", answer_status},     {"refusals", answer_refusals}, {"host", answer_host},
+	{"resolver", answer_resolver}, {"stop", answer_stop},
+};
+
+/* ---- the socket ---- */
+
+static bool send_object(struct control *c, json_t *o)
+{
+	char *text = json_dumps(o, JSON_COMPACT);
+	bool sent = false;
+
+	if (text) {
+		size_t n = strlen(text);
+
+		sent = send(c->watch.fd, text, n, MSG_NOSIGNAL) == (ssize_t)n;
+	}
+	free(text);
+	json_decref(o);
+	return sent;
+}
+
+static void answer(struct control *c, json_t *request)
+{
+	const char *op = json_string_value(json_object_get(request, "op"));
+	json_t *o = NULL;
+
+	for (size_t i = 0; op && i < sg_array_len(requests); i++)
+		if (strcmp(requests[i].op, op) == 0)
+			o = requests[i].answer(c->gate, request);
+	if (o)
+		json_object_set_new(o, "ok", json_true());
+	else
+		o = json_pack("{s:b}", "ok", 0);
+	json_object_set_new(o, "op", json_string(op ? op : ""));
+	send_object(c, o);
+}
+
+static void control_ready(struct watch *w, uint32_t events)
+{
+	struct control *c = sg_container_of(w, struct control, watch);
+	ssize_t n = recv(w->fd, c->message, MESSAGE_MAX, MSG_DONTWAIT);
+	json_t *request;
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		loop_stop(c->gate->loop);
+		return;
+	}
+	request = json_loadb(c->message, (size_t)n, JSON_REJECT_DUPLICATES, NULL);
+	if (!request)
+		return;
+	answer(c, request);
+	json_decref(request);
+}
+
+struct control *control_new(struct gate *g, int fd)
+{
+	struct control *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->gate = g;
+	c->watch.ready = control_ready;
+	c->message = malloc(MESSAGE_MAX);
+	if (!c->message || loop_add(g->loop, &c->watch, fd, EPOLLIN) != 0) {
+		free(c->message);
+		free(c);
+		return NULL;
+	}
+	return c;
+}
+
+bool control_say_ready(struct control *c)
+{
+	return send_object(c, json_pack("{s:s}", "op", "ready"));
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * datagrams: UDP and ICMP echo of the sandbox, relayed per 4-tuple (echo: per address and
+ * identifier) over a connected socket on the host, so that only the peer's replies come back.
+ */
+#ifndef SG_GATE_DATAGRAMS_H
+#define SG_GATE_DATAGRAMS_H
+
+#include "gate/context.h"
+#include "gate/ip.h"
+
+enum { DATAGRAM_FLOWS_MAX = 1024 };
+
+struct datagrams;
+
+struct datagrams *datagrams_new(struct gate *g);
+uint32_t datagrams_open(const struct datagrams *d);
+
+/* A UDP datagram to any port but 53. */
+void datagrams_take_udp(struct datagrams *d, const struct packet *p);
+/* An echo request. */
+void datagrams_take_echo(struct datagrams *d, const struct packet *p);
+
+/* Ends every flow that the present policy would not admit. */
+void datagrams_rejudge(struct datagrams *d);
+
+extern const int datagrams_syscalls[];
+
+#endif

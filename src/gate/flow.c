@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The life of a flow after its handshake, and its ends; flow.h has the states, handshake.c and
+ * dial.c the way up to the accepted socket.
+ */
+#include "gate/flow.h"
+
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <seccomp.h>
+#include <sys/socket.h>
+
+#include "gate/flow_table.h"
+
+enum {
+	INSPECT_MS = 5000, /* from the first octet to a whole hello or head (protocols.md) */
+	LINGER_MS = 2000,
+	SWEEP_MS = 30000,
+	KEEPALIVE_IDLE_S = 120,
+	KEEPALIVE_INTERVAL_S = 30,
+};
+
+const int flow_syscalls[] = {SCMP_SYS(setsockopt), SCMP_SYS(shutdown), SCMP_SYS(close),
+			     SCMP_SYS(recvfrom),   SCMP_SYS(sendto),   -1};
+
+/* ---- what ends a flow ---- */
+
+/* A close is a reset (SO_LINGER {1, 0}) unless this was called: a dead gate never looks complete.
+ */
+static void allow_orderly_close(int fd)
+{
+	static const struct linger off = {0, 0};
+
+	if (fd >= 0)
+		setsockopt(fd, SOL_SOCKET, SO_LINGER, &off, sizeof(off));
+}
+
+void flow_close(struct flow *fl)
+{
+	allow_orderly_close(fl->in.watch.fd);
+	allow_orderly_close(fl->out.watch.fd);
+	flow_table_free(fl);
+}
+
+void flow_abort(struct flow *fl)
+{
+	if (fl->state == FLOW_DIALING)
+		handshake_reset_held(fl);
+	flow_table_free(fl);
+}
+
+void flow_refuse(struct flow *fl, enum refusal_proto proto, enum reason r, const struct name *n)
+{
+	struct refusal what = {.proto = proto,
+			       .reason = r,
+			       .name = n,
+			       .addr = &fl->dst.addr,
+			       .port = fl->dst.port};
+
+	fl->gate->counters.flows_refused++;
+	fl->gate->counters.frames_denied++;
+	refusals_note(fl->gate->refusals, &what);
+}
+
+void flow_set_timer(struct flow *fl, int64_t ms)
+{
+	/* The heap has a place for each flow, so this cannot fail. */
+	(void)loop_timer_set(flow_loop(fl), &fl->timer, mono_add_ms(loop_now(flow_loop(fl)), ms));
+}
+
+static void drain(struct flow *fl)
+{
+	static uint8_t thrown_away[16384];
+	ssize_t n;
+
+	do
+		n = recv(fl->in.watch.fd, thrown_away, sizeof(thrown_away), 0);
+	while (n > 0);
+	if (n == 0 || (errno != EAGAIN && errno != EINTR))
+		flow_close(fl);
+}
+
+void flow_linger(struct flow *fl, struct span last_words)
+{
+	fl->state = FLOW_LINGERING;
+	loop_close(flow_loop(fl), &fl->out.watch);
+	flow_drop_pipes(fl);
+	(void)!send(fl->in.watch.fd, last_words.p, last_words.n, MSG_NOSIGNAL);
+	allow_orderly_close(fl->in.watch.fd);
+	shutdown(fl->in.watch.fd, SHUT_WR);
+	flow_set_timer(fl, LINGER_MS);
+	drain(fl);
+}
+
+void flow_expired(struct timer *t)
+{
+	struct flow *fl = sg_container_of(t, struct flow, timer);
+
+	switch (fl->state) {
+	case FLOW_INSPECTING:
+		if (fl->timer_is_idle)
+			flow_close(fl);
+		else
+			inspect_time_out(fl);
+		break;
+	case FLOW_RELAYING:
+		inspect_finish_refusal(fl);
+		break;
+	case FLOW_LINGERING:
+	case FLOW_DNS:
+		flow_close(fl);
+		break;
+	default:
+		flow_abort(fl);
+	}
+}
+
+/* ---- going on in the next turn ---- */
+
+void flow_queue(struct flow *fl)
+{
+	struct flows *f = flow_table(fl);
+
+	if (fl->queued)
+		return;
+	fl->queued = true;
+	fl->queue_next = f->queue;
+	f->queue = flow_slot(fl);
+	loop_poke(f->gate->loop);
+}
+
+void flows_run_queue(struct flows *f)
+{
+	uint32_t i = f->queue;
+
+	f->queue = NO_FLOW;
+	while (i != NO_FLOW) {
+		struct flow *fl = &f->flow[i];
+
+		i = fl->queue_next;
+		fl->queued = false;
+		if (fl->state == FLOW_RELAYING) {
+			relay_run(fl);
+		} else if (fl->state == FLOW_FREE) {
+			fl->next = f->free;
+			f->free = flow_slot(fl);
+		}
+	}
+}
+
+/* ---- events ---- */
+
+static void note_events(struct side *s, uint32_t events)
+{
+	if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR | EPOLLPRI))
+		s->readable = true;
+	if (events & EPOLLOUT)
+		s->writable = true;
+	if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
+		s->hangup = true;
+	if (events & EPOLLPRI)
+		s->urgent = true;
+}
+
+static void relay_event(struct flow *fl, uint32_t events)
+{
+	uint32_t generation = fl->generation;
+
+	relay_run(fl);
+	/* After a reset what was readable has been read above, as far as the other side took it. */
+	if ((events & EPOLLERR) && fl->generation == generation && fl->state == FLOW_RELAYING)
+		flow_abort(fl);
+}
+
+static void inspect_event(struct flow *fl)
+{
+	struct span seen;
+
+	switch (relay_peek(&fl->in, &seen)) {
+	case MOVED_SOME:
+		if (fl->timer_is_idle) {
+			fl->timer_is_idle = false;
+			flow_set_timer(fl, INSPECT_MS);
+		}
+		inspect_client(fl, seen);
+		break;
+	case MOVED_END:
+		flow_close(fl);
+		break;
+	case MOVED_ERROR:
+		flow_abort(fl);
+		break;
+	case MOVED_NOTHING:
+		break;
+	}
+}
+
+void flow_in_ready(struct watch *w, uint32_t events)
+{
+	struct flow *fl = sg_container_of(sg_container_of(w, struct side, watch), struct flow, in);
+
+	note_events(&fl->in, events);
+	switch (fl->state) {
+	case FLOW_INSPECTING:
+		if (fl->in.readable)
+			inspect_event(fl);
+		break;
+	case FLOW_RELAYING:
+		relay_event(fl, events);
+		break;
+	case FLOW_LINGERING:
+		drain(fl);
+		break;
+	case FLOW_DNS:
+		flow_dns_ready(fl);
+		break;
+	default:
+		break;
+	}
+}
+
+void flow_out_ready(struct watch *w, uint32_t events)
+{
+	struct flow *fl = sg_container_of(sg_container_of(w, struct side, watch), struct flow, out);
+
+	note_events(&fl->out, events);
+	if (fl->state == FLOW_DIALING)
+		dial_event(fl, events);
+	else if (fl->state == FLOW_RELAYING)
+		relay_event(fl, events);
+	else if (fl->state == FLOW_INSPECTING && (events & EPOLLERR))
+		flow_abort(fl);
+}
+
+void flow_begin_relay(struct flow *fl)
+{
+	fl->state = FLOW_RELAYING;
+	fl->timer_is_idle = false;
+	loop_timer_cancel(flow_loop(fl), &fl->timer);
+	fl->down.credit = fl->await_status ? 0 : UINT64_MAX;
+	relay_run(fl);
+}
+
+/* ---- joined flows, sweep, rejudge ---- */
+
+void flows_join(struct flows *f, int sandbox_fd, int world_fd)
+{
+	struct flow *fl = flow_table_take(f);
+
+	if (!fl) {
+		close(sandbox_fd);
+		close(world_fd);
+		return;
+	}
+	if (loop_add(f->gate->loop, &fl->in.watch, sandbox_fd, FLOW_EVENTS | EPOLLET) != 0)
+		close(sandbox_fd);
+	if (loop_add(f->gate->loop, &fl->out.watch, world_fd, FLOW_EVENTS | EPOLLET) != 0)
+		close(world_fd);
+	if (fl->in.watch.fd < 0 || fl->out.watch.fd < 0) {
+		flow_table_free(fl);
+		return;
+	}
+	fl->out.writable = true;
+	fl->up.credit = UINT64_MAX;
+	flow_begin_relay(fl);
+}
+
+/* Keep-alives of the sandbox end at the airlock, so the gate sends its own towards the world. */
+static void keep_alive(struct flow *fl)
+{
+	static const int on = 1, idle = KEEPALIVE_IDLE_S, interval = KEEPALIVE_INTERVAL_S;
+	int fd = fl->out.watch.fd;
+
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	fl->keepalive = true;
+}
+
+/* Only flows that live for a while are worth the calls. */
+static void sweep(struct timer *t)
+{
+	struct flows *f = sg_container_of(t, struct flows, sweep);
+
+	for (uint32_t i = 0; i < f->used; i++) {
+		struct flow *fl = &f->flow[i];
+
+		if (fl->state == FLOW_RELAYING && !fl->keepalive && fl->out.watch.fd >= 0)
+			keep_alive(fl);
+	}
+	(void)loop_timer_set(f->gate->loop, t, mono_add_ms(loop_now(f->gate->loop), SWEEP_MS));
+}
+
+static bool still_admitted(struct flow *fl)
+{
+	struct judged j;
+
+	judge_destination(fl->gate, &fl->dst, PROTO_TCP, &j);
+	if (j.kind == JUDGED_REFUSED)
+		return false;
+	if (fl->inspection == INSPECT_NOTHING || fl->state != FLOW_RELAYING || !fl->name.n)
+		return true;
+	return judge_server_name(fl->gate, &fl->dst, &fl->name, NULL, NULL).allow;
+}
+
+void flows_rejudge(struct flows *f)
+{
+	for (uint32_t i = 0; i < f->used; i++) {
+		struct flow *fl = &f->flow[i];
+
+		if (fl->state != FLOW_FREE && fl->src.port && !still_admitted(fl))
+			flow_abort(fl);
+	}
+}
+
+/* ---- start ---- */
+
+static int listen_on(struct flows *f, struct flow_listener *l, int fd)
+{
+	static const struct linger reset_on_close = {1, 0};
+	static const int on = 1;
+
+	l->watch.ready = handshake_accept;
+	l->watch.fd = -1;
+	l->flows = f;
+	if (fd < 0)
+		return 0;
+	/* What a listener has set, an accepted socket has. */
+	if (setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset_on_close, sizeof(reset_on_close)) != 0 ||
+	    setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on)) != 0 ||
+	    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) != 0)
+		return -errno;
+	return loop_add(f->gate->loop, &l->watch, fd, EPOLLIN);
+}
+
+struct flows *flows_new(struct gate *g, uint32_t max_flows, int listen_v4, int listen_v6,
+			struct err *e)
+{
+	struct flows *f = calloc(1, sizeof(*f));
+	int r;
+
+	if (!f || !flow_table_init(f, max_flows)) {
+		err_set(e, "cannot start the gate: no memory for %u flows; lower limits.flows",
+			max_flows);
+		return NULL;
+	}
+	f->gate = g;
+	f->tokens = ruleset_policy(g->rules)->limits.flows_burst;
+	f->filled = loop_now(g->loop);
+	f->sweep.expired = sweep;
+	r = listen_on(f, &f->listener[0], listen_v4);
+	if (r == 0)
+		r = listen_on(f, &f->listener[1], listen_v6);
+	if (r != 0 || !loop_timer_set(g->loop, &f->sweep, mono_add_ms(f->filled, SWEEP_MS))) {
+		err_set(e, "cannot start the gate: its listeners do not work: %s", strerror(-r));
+		return NULL;
+	}
+	return f;
+}

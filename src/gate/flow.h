@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * flow: one TCP connection of the sandbox, from its SYN to its end.
+ *
+ * States, and who moves a flow on:
+ *
+ *	FREE        in the list of free ones
+ *	DIALING     the SYN is held here; the host's socket is connecting
+ *	OFFERED     the far side has connected, the SYN was given to the kernel, which
+ *	            completes the handshake with the sandbox; next is accept
+ *	INSPECTING  accepted; nothing of the client passes until its first octets are judged
+ *	RELAYING    octets pass both ways (relay.c); plain HTTP is judged request by request
+ *	LINGERING   a refusal was written to the sandbox; what it still sends is thrown away
+ *	            until it closes, since a close with unread octets would destroy the refusal
+ *	DNS         accepted, no far side: questions over TCP are answered here
+ *
+ * A flow owns its sockets, its timer and the pipes it borrows. It is found by its
+ * 4-tuple from DIALING on. Flows made by --publish start in RELAYING and have no 4-tuple.
+ * Nothing leaves the host for a flow before decide() admitted it, and no octet of the
+ * client leaves before its server name was admitted, where the rule is by name.
+ */
+#ifndef SG_GATE_FLOW_H
+#define SG_GATE_FLOW_H
+
+#include "gate/context.h"
+#include "gate/dns_stream.h"
+#include "gate/http_guard.h"
+#include "gate/http_status.h"
+#include "gate/judge.h"
+#include "gate/pipes.h"
+#include "gate/tls_hello.h"
+
+enum flow_state {
+	FLOW_FREE,
+	FLOW_DIALING,
+	FLOW_OFFERED,
+	FLOW_INSPECTING,
+	FLOW_RELAYING,
+	FLOW_LINGERING,
+	FLOW_DNS,
+	FLOW_STATES, /* count */
+};
+
+/* One end: `in` is towards the sandbox, `out` towards the world. */
+struct side {
+	struct watch watch;
+	bool readable, writable; /* edge-triggered: true until the kernel said EAGAIN */
+	bool hangup;		 /* EPOLLRDHUP seen: the end of the stream is in the buffer */
+	bool urgent;		 /* EPOLLPRI seen: a short read does not mean empty; no splice */
+};
+
+/* One way. `up` is from the sandbox to the world, `down` the other. */
+struct direction {
+	uint64_t octets;   /* passed */
+	uint64_t credit;   /* may pass without another look; UINT64_MAX: all */
+	struct pipe *pipe; /* NULL unless octets are in flight */
+	bool ended;	   /* the source said end of stream, and the sink was told */
+};
+
+enum inspection { INSPECT_NOTHING, INSPECT_TLS, INSPECT_HTTP };
+
+struct flow {
+	enum flow_state state;
+	uint32_t next;	     /* in its hash chain, or in the free list */
+	uint32_t generation; /* of the slot: a late answer to an earlier flow is told apart */
+	struct gate *gate;
+	struct endpoint src, dst; /* as the sandbox sees them */
+	struct side in, out;
+	struct direction up, down;
+	struct timer timer;
+	enum inspection inspection;
+	bool by_default;	 /* admitted by the base, not by a rule */
+	bool keepalive;		 /* set on the host's socket already */
+	bool timer_is_idle;	 /* INSPECTING: not one octet of the client yet */
+	bool queued;		 /* in the list of flows to go on with in the next turn */
+	bool refusing;		 /* a later HTTP request was refused; see inspect.c */
+	bool await_status;	 /* the answer decides on a protocol switch */
+	enum reason refused_for; /* when refusing */
+	uint32_t queue_next;
+	uint8_t n_dial, at_dial;
+	struct endpoint dial[DIAL_MAX];
+	uint8_t syn_octets;
+	uint8_t syn[IP_HEADERS_MAX];
+	struct name name; /* bound or server name; n == 0: none */
+	union {
+		struct tls_hello hello;
+		struct http_guard http;
+		struct dns_stream *dns;
+	} peek;
+	struct http_status status;
+};
+
+struct flows;
+
+/* Fixed for the life of the gate; memory is touched as flows are used. */
+struct flows *flows_new(struct gate *g, uint32_t max_flows, int listen_v4, int listen_v6,
+			struct err *e);
+uint32_t flows_open(const struct flows *f);
+
+/* One more new flow, TCP or not, within limits.flows_per_second and its burst? Counts it. */
+bool flows_within_rate(struct flows *f);
+
+/* A SYN of the sandbox. */
+void flows_take_syn(struct flows *f, const struct packet *p);
+
+/* An answer for a question that came over TCP; nothing when the flow has ended since. */
+void flows_answer_dns(struct flows *f, uint32_t slot, uint32_t generation, struct span message);
+
+/* A flow between two connected sockets (--publish), or both are closed. */
+void flows_join(struct flows *f, int sandbox_fd, int world_fd);
+
+/* What flow_queue() put off; at the end of each turn. */
+void flows_run_queue(struct flows *f);
+
+/* Ends every flow that the present policy would not admit. */
+void flows_rejudge(struct flows *f);
+
+/* For the modules that move a flow on. */
+uint32_t flow_slot(const struct flow *fl);
+void flow_queue(struct flow *fl); /* go on in the next turn */
+void flow_set_timer(struct flow *fl, int64_t ms);
+void flow_close(struct flow *fl); /* orderly: both ends saw the end of stream */
+void flow_abort(struct flow *fl); /* RST both ways */
+void flow_refuse(struct flow *fl, enum refusal_proto proto, enum reason r, const struct name *n);
+void flow_linger(struct flow *fl, struct span last_words); /* write, half-close, drain */
+void flow_begin_relay(struct flow *fl);
+
+/* relay.c */
+enum moved {
+	MOVED_SOME,
+	MOVED_NOTHING, /* source empty or sink full */
+	MOVED_END,     /* the source has ended */
+	MOVED_ERROR,
+};
+
+void relay_run(struct flow *fl);
+/* What waits in a side's socket, without taking it; `seen` is valid until the next call. */
+enum moved relay_peek(struct side *s, struct span *seen);
+extern const int relay_syscalls[];
+
+/*
+ * inspect.c: looks at what the client sent and has not passed yet, and gives `up.credit` for it,
+ * or refuses, or gives nothing and waits for more.
+ */
+void inspect_client(struct flow *fl, struct span seen);
+/* Looks at what the server sent while a protocol switch is open; gives `down.credit`. */
+void inspect_server(struct flow *fl, struct span seen);
+/* The answers before the refused request have all passed: the refusal itself. */
+void inspect_finish_refusal(struct flow *fl);
+/* The client took too long. */
+void inspect_time_out(struct flow *fl);
+
+extern const int flow_syscalls[];
+extern const int handshake_syscalls[];
+extern const int dial_syscalls[];
+
+#endif

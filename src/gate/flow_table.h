@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * flow_table: where the flows of a gate stand. For flow.c, handshake.c, dial.c and flow_dns.c only.
+ *
+ * One array, mapped and not touched until used; free ones in a list, those with a 4-tuple in
+ * hash chains by slot number. A slot's generation is raised when it is freed, so that a late
+ * DNS answer does not reach its next tenant.
+ */
+#ifndef SG_GATE_FLOW_TABLE_H
+#define SG_GATE_FLOW_TABLE_H
+
+#include "gate/flow.h"
+
+enum { NO_FLOW = UINT32_MAX };
+
+/* What both ends of a flow are watched for, edge-triggered. */
+enum { FLOW_EVENTS = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI };
+
+struct flow_listener {
+	struct watch watch;
+	struct flows *flows;
+};
+
+struct flows {
+	struct gate *gate;
+	struct flow *flow;
+	uint32_t max, used; /* slots ever touched are below `used` */
+	uint32_t open;
+	uint32_t free, queue;
+	uint32_t *bucket;
+	uint32_t bucket_mask;
+	struct flow_listener listener[2];
+	struct timer sweep;
+	/* The rate of policy.md 7 as a bucket of new flows, filled with time. */
+	double tokens;
+	mono_t filled;
+};
+
+static inline struct flows *flow_table(const struct flow *fl)
+{
+	return fl->gate->flows;
+}
+
+static inline struct loop *flow_loop(const struct flow *fl)
+{
+	return fl->gate->loop;
+}
+
+/* False without memory. */
+bool flow_table_init(struct flows *f, uint32_t max);
+
+/* The flow of these endpoints as the sandbox sees them, or NULL. */
+struct flow *flow_table_find(struct flows *f, const struct endpoint *src,
+			     const struct endpoint *dst);
+/* Makes a flow findable by its src and dst, which then stay as they are. */
+void flow_table_insert(struct flows *f, struct flow *fl);
+
+/* A fresh flow in state FREE, or NULL when all are taken. */
+struct flow *flow_table_take(struct flows *f);
+/* Closes its sockets, gives back its pipes, and frees it. */
+void flow_table_free(struct flow *fl);
+
+/* Octets in flight are lost with their pipes. */
+void flow_drop_pipes(struct flow *fl);
+
+/* handshake.c: the events of a listener, and the answer to a SYN that is still held. */
+void handshake_accept(struct watch *w, uint32_t events);
+void handshake_reset_held(struct flow *fl);
+
+/* dial.c */
+/* Tries the addresses that are left. 0 when one is under way, else -errno of the last. */
+int dial_begin(struct flow *fl) sg_must_check;
+/* Tells the sandbox what the far side, or the way to it, said; frees the flow. */
+void dial_fail(struct flow *fl, int error);
+/* An event of the host's socket while DIALING. */
+void dial_event(struct flow *fl, uint32_t events);
+/* Gives the held SYN to the kernel: it may complete the handshake. */
+void dial_offer(struct flow *fl);
+
+/* flow_dns.c */
+bool flow_dns_begin(struct flow *fl);
+void flow_dns_ready(struct flow *fl);
+
+/* flow.c: a fresh flow's callbacks. */
+void flow_in_ready(struct watch *w, uint32_t events);
+void flow_out_ready(struct watch *w, uint32_t events);
+void flow_expired(struct timer *t);
+
+#endif

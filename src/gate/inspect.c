@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Theory of operation
+ *
+ * A flow to port 443 or 80 that was admitted by name is judged again by the name inside:
+ * the client hello's server name, or the Host of each plain HTTP request. The octets are
+ * looked at in the socket, not taken, until they are admitted; then `up.credit` lets them
+ * pass unchanged.
+ *
+ * TLS is looked at once. HTTP is looked at for the life of the connection: a head gets
+ * credit when it is admitted, its body with it, and at the end of the credit the next head
+ * is looked at. A refused first request is answered at once; a later one only when the
+ * answers before it have passed: the client's way is ended (`refusing`), the far side
+ * answers what it has and closes, and then the refusal is written. So answers keep their order.
+ *
+ * A request to switch to WebSocket holds the client's way until the server's status is seen
+ * (`await_status`): only after 101 is the rest opaque.
+ */
+#include <stdio.h>
+
+#include "gate/flow.h"
+
+enum { LATER_REFUSAL_MS = 10000 };
+
+/* RFC 8446, 6: alert, fatal, access_denied (49) or decode_error (50), in a record of TLS 1.2's
+ * number. */
+static struct span tls_alert(bool malformed)
+{
+	static const uint8_t denied[] = {21, 3, 3, 0, 2, 2, 49};
+	static const uint8_t garbled[] = {21, 3, 3, 0, 2, 2, 50};
+
+	return malformed ? span_of(garbled, sizeof(garbled)) : span_of(denied, sizeof(denied));
+}
+
+static void refuse_tls(struct flow *fl, enum reason r, const struct name *name)
+{
+	flow_refuse(fl, REFUSAL_TCP, r, name);
+	if (r == REASON_NOT_TLS)
+		flow_abort(fl);
+	else
+		flow_linger(fl, tls_alert(r == REASON_MALFORMED_TLS));
+}
+
+static void admit_all(struct flow *fl)
+{
+	fl->up.credit = UINT64_MAX;
+	flow_begin_relay(fl);
+}
+
+static void judge_hello(struct flow *fl, const struct tls_hello *hello)
+{
+	const struct policy *p = ruleset_policy(fl->gate->rules);
+	struct verdict v;
+
+	if (!hello->has_server_name) {
+		refuse_tls(fl, REASON_NO_SERVER_NAME, fl->name.n ? &fl->name : NULL);
+		return;
+	}
+	v = judge_server_name(fl->gate, &fl->dst, &hello->server_name, NULL, NULL);
+	if (v.allow && hello->has_ech && p->ech_refuse)
+		v = (struct verdict){.reason = REASON_ECH_REFUSED};
+	if (!v.allow) {
+		refuse_tls(fl, v.reason, &hello->server_name);
+		return;
+	}
+	fl->name = hello->server_name;
+	admit_all(fl);
+}
+
+static void inspect_tls(struct flow *fl, struct span seen)
+{
+	static uint8_t scratch[TLS_HELLO_MAX];
+
+	switch (tls_hello_parse(seen, scratch, &fl->peek.hello)) {
+	case HELLO_NEED_MORE:
+		fl->in.readable = false;
+		break;
+	case HELLO_OK:
+		judge_hello(fl, &fl->peek.hello);
+		break;
+	case HELLO_NOT_TLS:
+		refuse_tls(fl, REASON_NOT_TLS, fl->name.n ? &fl->name : NULL);
+		break;
+	case HELLO_MALFORMED:
+	case HELLO_TOO_LARGE:
+		refuse_tls(fl, REASON_MALFORMED_TLS, fl->name.n ? &fl->name : NULL);
+		break;
+	}
+}
+
+/* The answer to a refused request: one line that says what to change (policy.md 6). */
+static struct span http_refusal(struct flow *fl, enum reason r, const struct name *name)
+{
+	static char text[2048];
+	struct destination d = {.kind = DEST_SERVER_NAME,
+				.name = name,
+				.addr = &fl->dst.addr,
+				.port = fl->dst.port,
+				.proto = PROTO_TCP};
+	char remedy[REMEDY_MAX], line[1024];
+	int n;
+
+	remedy_format(fl->gate->sandbox, &d, r, remedy);
+	n = snprintf(line, sizeof(line), "sandgate: %s: %s%s%s\n", name ? name->s : "request",
+		     reason_sentence(r), remedy[0] ? "; to allow it: " : "", remedy);
+	if (n < 0 || (size_t)n >= sizeof(line))
+		n = (int)strlen(line);
+	n = snprintf(text, sizeof(text),
+		     "HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n"
+		     "sandgate-reason: %s\r\nConnection: close\r\n\r\n%s",
+		     n, reason_word(r), line);
+	return span_of(text, n > 0 && (size_t)n < sizeof(text) ? (size_t)n : 0);
+}
+
+static bool nothing_has_passed(const struct flow *fl)
+{
+	return fl->up.octets == 0 && fl->up.credit == 0;
+}
+
+static void refuse_http(struct flow *fl, enum reason r, const struct name *name)
+{
+	flow_refuse(fl, REFUSAL_HTTP, r, name);
+	fl->gate->counters.requests_refused++;
+	if (nothing_has_passed(fl)) {
+		flow_linger(fl, http_refusal(fl, r, name));
+		return;
+	}
+	fl->refusing = true;
+	fl->refused_for = r;
+	fl->name = name ? *name : (struct name){0};
+	flow_set_timer(fl, LATER_REFUSAL_MS);
+}
+
+void inspect_finish_refusal(struct flow *fl)
+{
+	flow_linger(fl, http_refusal(fl, fl->refused_for, fl->name.n ? &fl->name : NULL));
+}
+
+/* A Host that is an address, or none at all, is only good where any name would be (`open`). */
+static struct verdict judge_host_without_name(const struct flow *fl, const struct http_request *rq)
+{
+	bool same = rq->host == HTTP_HOST_ABSENT || addr_equal(&rq->addr, &fl->dst.addr);
+
+	if (fl->by_default && same)
+		return (struct verdict){.allow = true};
+	return (struct verdict){.reason = REASON_NO_SERVER_NAME};
+}
+
+static struct verdict judge_request(struct flow *fl, const struct http_request *rq)
+{
+	char path[4096];
+
+	/* The port of Host must be the one that was dialled: it is part of what the server is told.
+	 */
+	if (rq->port && rq->port != fl->dst.port)
+		return (struct verdict){.reason = REASON_SNI_MISMATCH};
+	if (rq->host != HTTP_HOST_NAME)
+		return judge_host_without_name(fl, rq);
+	if (rq->path.n >= sizeof(path))
+		return (struct verdict){.reason = REASON_PATH_NOT_ALLOWED};
+	memcpy(path, rq->path.p, rq->path.n);
+	path[rq->path.n] = 0;
+	return judge_server_name(fl->gate, &fl->dst, &rq->name, rq->method, path);
+}
+
+/* True when the request may pass. */
+static bool admit_request(struct flow *fl, const struct http_request *rq)
+{
+	const struct name *name = rq->host == HTTP_HOST_NAME ? &rq->name : NULL;
+	struct verdict v = judge_request(fl, rq);
+
+	fl->gate->counters.requests_inspected++;
+	if (!v.allow) {
+		refuse_http(fl, v.reason, name);
+		return false;
+	}
+	if (name)
+		fl->name = *name;
+	if (rq->websocket) {
+		fl->await_status = true;
+		fl->down.credit = 0;
+	}
+	return true;
+}
+
+static void add_credit(struct flow *fl, uint64_t n)
+{
+	fl->up.credit = n > UINT64_MAX - fl->up.credit ? UINT64_MAX : fl->up.credit + n;
+}
+
+/* One event's worth of credit; returns how far `seen` was accounted for, or 0 to stop here. */
+static size_t step_http(struct flow *fl, struct span seen)
+{
+	struct http_request rq;
+	size_t pass = 0;
+	uint64_t rest;
+
+	switch (http_guard_feed(&fl->peek.http, seen, &rq, &pass)) {
+	case HTTP_REQUEST:
+		if (!admit_request(fl, &rq))
+			return 0;
+		break;
+	case HTTP_BODY:
+	case HTTP_OPAQUE:
+		break;
+	case HTTP_MORE:
+	case HTTP_HOLD:
+		return 0;
+	case HTTP_CONNECT:
+		refuse_http(fl, REASON_METHOD_NOT_ALLOWED, NULL);
+		return 0;
+	case HTTP_NOT_HTTP:
+		refuse_http(fl, REASON_NOT_HTTP, fl->name.n ? &fl->name : NULL);
+		return 0;
+	case HTTP_MALFORMED:
+		refuse_http(fl, REASON_MALFORMED_HTTP, fl->name.n ? &fl->name : NULL);
+		return 0;
+	}
+	add_credit(fl, pass);
+	rest = http_guard_unread(&fl->peek.http);
+	http_guard_skip(&fl->peek.http, rest);
+	add_credit(fl, rest);
+	return rest < seen.n - pass ? pass + (size_t)rest : seen.n;
+}
+
+static void inspect_http(struct flow *fl, struct span seen)
+{
+	size_t at = 0;
+
+	while (at < seen.n && !fl->refusing && fl->state != FLOW_LINGERING) {
+		size_t n = step_http(fl, span_of(seen.p + at, seen.n - at));
+
+		if (n == 0)
+			break;
+		at += n;
+	}
+	if (fl->state == FLOW_INSPECTING && fl->up.credit)
+		flow_begin_relay(fl);
+	else if (fl->up.credit == 0 && !fl->refusing)
+		fl->in.readable = false;
+}
+
+void inspect_client(struct flow *fl, struct span seen)
+{
+	/* A hello or head that the end of the stream cuts short will never be whole. */
+	bool last = fl->in.hangup;
+
+	if (fl->inspection == INSPECT_TLS)
+		inspect_tls(fl, seen);
+	else
+		inspect_http(fl, seen);
+	if (last && fl->up.credit == 0 && !fl->refusing && !fl->await_status &&
+	    (fl->state == FLOW_INSPECTING || fl->state == FLOW_RELAYING))
+		flow_abort(fl);
+}
+
+void inspect_server(struct flow *fl, struct span seen)
+{
+	unsigned status = 0;
+
+	switch (http_status_feed(&fl->status, seen, &status)) {
+	case HTTP_STATUS_MORE:
+		fl->down.credit = seen.n;
+		return;
+	case HTTP_STATUS_NOT_HTTP:
+		flow_abort(fl);
+		return;
+	case HTTP_STATUS_KNOWN:
+		break;
+	}
+	http_guard_answered(&fl->peek.http, status);
+	fl->await_status = false;
+	fl->down.credit = UINT64_MAX;
+	fl->in.readable = true;
+	flow_queue(fl);
+}
+
+void inspect_time_out(struct flow *fl)
+{
+	const struct name *name = fl->name.n ? &fl->name : NULL;
+
+	if (fl->inspection == INSPECT_TLS)
+		refuse_tls(fl, REASON_NO_SERVER_NAME, name);
+	else
+		refuse_http(fl, REASON_NO_SERVER_NAME, name);
+}

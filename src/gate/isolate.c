@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gate/isolate.h"
+
+#include <cap-ng.h>
+#include <errno.h>
+#include <linux/landlock.h>
+#include <seccomp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#include "gate/control.h"
+#include "gate/datagrams.h"
+#include "gate/flow.h"
+#include "gate/pipes.h"
+#include "gate/publish.h"
+#include "gate/resolver.h"
+#include "gate/tun.h"
+
+/* linux/landlock.h of Debian 12 ends before these (ABI 4 and 6; include/uapi/linux/landlock.h). */
+enum { LANDLOCK_ABI_SCOPED = 6, SCOPE_ABSTRACT_UNIX = 1, SCOPE_SIGNAL = 2 };
+
+struct ruleset_attr {
+	uint64_t handled_access_fs;
+	uint64_t handled_access_net;
+	uint64_t scoped;
+};
+
+/* What the loop, the allocator, the clock and the end of the process need. */
+static const int base_syscalls[] = {
+	SCMP_SYS(epoll_wait),	 SCMP_SYS(epoll_pwait),	 SCMP_SYS(epoll_ctl),
+	SCMP_SYS(clock_gettime), SCMP_SYS(gettimeofday), SCMP_SYS(brk),
+	SCMP_SYS(munmap),	 SCMP_SYS(mremap),	 SCMP_SYS(madvise),
+	SCMP_SYS(getrandom),	 SCMP_SYS(rt_sigreturn), SCMP_SYS(restart_syscall),
+	SCMP_SYS(exit_group),	 SCMP_SYS(exit),	 SCMP_SYS(futex),
+	SCMP_SYS(getpid),	 SCMP_SYS(write),	 -1,
+};
+
+/* The sanitizers' runtime, in builds with them only. */
+static const int sanitizer_syscalls[] = {
+#if defined(__SANITIZE_ADDRESS__)
+	SCMP_SYS(sigaltstack),
+	SCMP_SYS(gettid),
+	SCMP_SYS(readlink),
+	SCMP_SYS(openat),
+	SCMP_SYS(read),
+	SCMP_SYS(close),
+	SCMP_SYS(mprotect),
+	SCMP_SYS(rt_sigaction),
+	SCMP_SYS(rt_sigprocmask),
+	SCMP_SYS(sched_yield),
+	SCMP_SYS(tgkill),
+	SCMP_SYS(prctl),
+	SCMP_SYS(clone),
+	SCMP_SYS(wait4),
+	SCMP_SYS(ptrace),
+	SCMP_SYS(newfstatat),
+	SCMP_SYS(fstat),
+	SCMP_SYS(ioctl),
+	SCMP_SYS(getrlimit),
+	SCMP_SYS(prlimit64),
+#endif
+	-1,
+};
+
+static const int *const allowed[] = {
+	base_syscalls,	    sanitizer_syscalls, tun_syscalls,	  pipes_syscalls,
+	flow_syscalls,	    handshake_syscalls, dial_syscalls,	  relay_syscalls,
+	datagrams_syscalls, control_syscalls,	publish_syscalls, resolver_syscalls,
+};
+
+extern char **environ;
+
+/* What the person's shell held is not the gate's to know. */
+static void wipe_environment(void)
+{
+	for (char **v = environ; v && *v; v++)
+		explicit_bzero(*v, strlen(*v));
+	clearenv();
+}
+
+static int compare_ints(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+static int close_others(const int *keep, size_t n)
+{
+	int sorted[512];
+	unsigned from = 3;
+
+	if (n > sg_array_len(sorted))
+		return -EINVAL;
+	memcpy(sorted, keep, n * sizeof(int));
+	qsort(sorted, n, sizeof(int), compare_ints);
+	for (size_t i = 0; i < n; i++) {
+		if (sorted[i] < (int)from)
+			continue;
+		if ((unsigned)sorted[i] > from &&
+		    syscall(SYS_close_range, from, sorted[i] - 1u, 0) != 0)
+			return -errno;
+		from = (unsigned)sorted[i] + 1;
+	}
+	return syscall(SYS_close_range, from, ~0u, 0) == 0 ? 0 : -errno;
+}
+
+int isolate_early(const int *keep, size_t n, struct err *e)
+{
+	int r = close_others(keep, n);
+
+	if (r != 0)
+		return err_set(e, "cannot confine the gate: close_range: %s", strerror(-r));
+	wipe_environment();
+	capng_clear(CAPNG_SELECT_ALL);
+	/* The bounding set can only be dropped by who has CAP_SETPCAP; no_new_privs covers the
+	 * rest. */
+	capng_apply(CAPNG_SELECT_BOUNDS);
+	if (capng_apply(CAPNG_SELECT_CAPS) != 0)
+		return err_set(e, "cannot confine the gate: its capabilities cannot be dropped");
+	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
+		return err_set(e, "cannot confine the gate: prctl: %s", strerror(errno));
+	return 0;
+}
+
+/* A ruleset that handles everything this kernel knows and allows none of it. */
+static int enter_landlock(void)
+{
+	struct ruleset_attr attr = {0};
+	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+	size_t size = sizeof(attr.handled_access_fs);
+	int fd, r;
+
+	if (abi < 1)
+		return 0;
+	/* One bit each: 13 of ABI 1, REFER of 2, TRUNCATE of 3, IOCTL_DEV of 5. */
+	attr.handled_access_fs = (1u << (abi >= 5 ? 16 : abi >= 3 ? 15 : abi >= 2 ? 14 : 13)) - 1;
+	if (abi >= LANDLOCK_ABI_SCOPED) {
+		attr.scoped = SCOPE_ABSTRACT_UNIX | SCOPE_SIGNAL;
+		size = sizeof(attr);
+	}
+	fd = (int)syscall(SYS_landlock_create_ruleset, &attr, size, 0);
+	if (fd < 0)
+		return -errno;
+	r = syscall(SYS_landlock_restrict_self, fd, 0) == 0 ? 0 : -errno;
+	close(fd);
+	return r;
+}
+
+/* Sockets of the gate are INET only, and memory is never both writable and executable. */
+static int add_conditional_rules(scmp_filter_ctx f)
+{
+	int r = 0;
+
+	for (int domain = AF_UNSPEC; domain <= AF_INET6 && r == 0; domain++)
+		if (domain == AF_INET || domain == AF_INET6)
+			r = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1,
+					     SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)domain));
+	if (r == 0)
+		r = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1,
+				     SCMP_A2(SCMP_CMP_MASKED_EQ, 4 /* PROT_EXEC */, 0));
+	return r;
+}
+
+static int load_filter(void)
+{
+	scmp_filter_ctx f = seccomp_init(SCMP_ACT_KILL_PROCESS);
+	int r = f ? add_conditional_rules(f) : -ENOMEM;
+
+	for (size_t i = 0; i < sg_array_len(allowed) && r == 0; i++) {
+		for (const int *call = allowed[i]; *call != -1 && r == 0; call++)
+			if (*call != SCMP_SYS(socket))
+				r = seccomp_rule_add(f, SCMP_ACT_ALLOW, *call, 0);
+	}
+	if (r == 0)
+		seccomp_attr_set(f, SCMP_FLTATR_CTL_OPTIMIZE, 2);
+	if (r == 0)
+		r = seccomp_load(f);
+	seccomp_release(f);
+	return r;
+}
+
+int isolate_fully(struct err *e)
+{
+	int r = enter_landlock();
+
+	if (r != 0)
+		return err_set(e, "cannot confine the gate: Landlock: %s", strerror(-r));
+	r = load_filter();
+	if (r != 0)
+		return err_set(
+			e,
+			"cannot confine the gate: seccomp: %s; the kernel needs CONFIG_SECCOMP_FILTER",
+			strerror(-r));
+	return 0;
+}

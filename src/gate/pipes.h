@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pipes: kernel pipes that a flow borrows for splice(2) while octets are in flight.
+ *
+ * A sandbox can open many flows and stop reading on each, so the pool is bounded
+ * and a caller must do without one (relay.c copies then). An idle pool keeps a few
+ * pipes; the others are closed as they come back.
+ */
+#ifndef SG_GATE_PIPES_H
+#define SG_GATE_PIPES_H
+
+#include <stddef.h>
+
+enum { PIPE_OCTETS = 256 * 1024, PIPES_MAX = 128, PIPES_IDLE_MAX = 8 };
+
+struct pipe {
+	int read, write;
+	size_t n;	   /* octets inside */
+	struct pipe *next; /* in the pool's list of idle ones */
+};
+
+struct pipes;
+
+struct pipes *pipes_new(void);
+void pipes_free(struct pipes *p);
+
+/* An empty pipe, or NULL when none can be had now. */
+struct pipe *pipes_borrow(struct pipes *p);
+/* What is still inside is lost with it: only an ended flow returns one that is not empty. */
+void pipes_return(struct pipes *p, struct pipe *pipe);
+
+extern const int pipes_syscalls[];
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tun: packets from and to the airlock's tun device, one a read and one a write. */
+#ifndef SG_GATE_TUN_H
+#define SG_GATE_TUN_H
+
+#include "base/buf.h"
+#include "base/span.h"
+#include "gate/ip.h"
+#include "gate/loop.h"
+
+struct tun;
+
+/* One packet; it lives until the call returns. */
+typedef void tun_packet_fn(void *ctx, struct span packet);
+
+/* Owns the descriptor from here on. NULL without memory or when epoll refuses it. */
+struct tun *tun_new(struct loop *l, int fd, tun_packet_fn *fn, void *ctx);
+void tun_free(struct tun *t);
+
+/* An empty buffer of IP_PACKET_MAX octets for a packet to build; one at a time. */
+struct buf *tun_begin(struct tun *t);
+/* Writes what was built; nothing when it did not fit. A full device drops it, as a link would. */
+void tun_send(struct tun *t);
+/* Writes a packet as it stands. */
+void tun_write(struct tun *t, struct span packet);
+
+extern const int tun_syscalls[];
+
+#endif
