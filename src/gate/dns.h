@@ -24,7 +24,7 @@ enum {
 	DNS_UDP_MIN = 512,
 	DNS_UDP_MAX = 1232, /* never fragmented on any link: IPv6's 1280 less the headers */
 	DNS_ADDRS_MAX = 16,
-	DNS_RECORDS_MAX = 32, /* records of one answer that are kept */
+	DNS_RECORDS_MAX = 128, /* records of one answer that are kept */
 };
 
 enum dns_type {
@@ -116,16 +116,18 @@ size_t dns_question_build(const struct name *name, uint16_t type, uint16_t id, b
  * The builder: begin, any number of answers, perhaps one authority, end. A record that does not
  * fit is left out whole and the message says TC.
  */
+enum { DNS_SUFFIXES_MAX = 32 };
 struct dns_builder {
-	struct buf b;
-	size_t limit; /* octets that records may fill; the OPT has its room beyond */
-	size_t opt_size;
+	struct buf b; /* its capacity leaves room for the OPT record until the end */
+	size_t size;  /* of the whole message at most */
+	enum dns_rcode rcode;
+	bool edns, dnssec_ok;
+	enum dns_ede ede;
+	struct span ede_text;
 	uint16_t n_answers, n_authority;
 	bool truncated;
-	bool edns, dnssec_ok;
-	enum dns_rcode rcode;
 	uint16_t n_suffixes; /* places of names written, for compression */
-	uint16_t suffix[32];
+	uint16_t suffix[DNS_SUFFIXES_MAX];
 };
 
 /* `out` holds `size` octets, at least 512; for TCP size may be 65535. */

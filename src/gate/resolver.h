@@ -24,13 +24,12 @@ struct resolver;
 
 /*
  * One wait for an answer, embedded in the caller's object, which must stay in place until `done`
- * was called or the lookup was cancelled.
+ * was called; it is called exactly once.
  */
 struct lookup {
 	/* `answer` is NULL when the resolver failed; it lives only during the call. */
 	void (*done)(struct lookup *l, const struct dns_message *answer);
 	struct lookup *next; /* waiting for the same question; the resolver's */
-	uint32_t slot;	     /* 1-based; 0 when not waiting; the resolver's */
 };
 
 /*
@@ -38,6 +37,8 @@ struct lookup {
  * sockets are made. `c` is copied. NULL with a message.
  */
 struct resolver *resolver_new(struct loop *loop, const struct resolver_config *c, struct err *e);
+
+/* Nobody who still waits is told. */
 void resolver_free(struct resolver *r);
 
 /*
@@ -55,9 +56,6 @@ size_t resolver_find_host(const struct resolver *r, const struct name *name, boo
  * flight. `type` is one of those that dns_response_parse() knows.
  */
 bool resolver_lookup(struct resolver *r, struct lookup *l, const struct name *name, uint16_t type);
-
-/* The caller is no longer interested; `done` will not be called. */
-void resolver_cancel(struct resolver *r, struct lookup *l);
 
 /* Does the host have a route to this IPv6 address? Sends nothing. */
 bool resolver_has_route(const struct resolver *r, const struct addr *a);

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * wildcards: the names that were asked for under each wildcard rule.
+ *
+ * A name below a wildcard is a message to whoever runs that zone, so how many different ones a
+ * minute may be asked is limited (policy.md 7); and a person may see them (`egress`).
+ */
+#ifndef SG_GATE_WILDCARDS_H
+#define SG_GATE_WILDCARDS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "base/name.h"
+
+enum {
+	WILDCARDS_MAX = 512,	   /* wildcards that are told apart */
+	WILDCARD_NAMES_SHOWN = 64, /* the first names of each */
+	WILDCARD_NAME_MAX = 200,   /* octets of a name below one */
+};
+
+struct wildcards;
+
+/* NULL without memory. Address space only is taken until names arrive. */
+struct wildcards *wildcards_new(void);
+void wildcards_free(struct wildcards *w);
+
+/*
+ * `name`, which is below `wildcard` (written without "*."), is asked for. True when it was asked
+ * for in this minute already, or is not more than the per_minute-th to be.
+ */
+bool wildcards_admit(struct wildcards *w, const struct name *wildcard, const struct name *name,
+		     uint32_t per_minute, mono_t now);
+
+struct wildcard_seen {
+	const struct name *wildcard;
+	const struct name *names; /* the first ones */
+	size_t n_names;
+	uint64_t seen; /* distinct ones in all, as far as memory tells; never too few */
+};
+
+void wildcards_each(const struct wildcards *w,
+		    void (*each)(void *ctx, const struct wildcard_seen *seen), void *ctx);
+
+#endif
