@@ -6,7 +6,7 @@
 
 #include "base/nearest.h"
 
-enum { WORDS_MAX = 128 };
+enum { WORDS_MAX = 128, GROUPS_MAX = 16 };
 
 /* True when `name` is "WORD" or "WORD something". */
 static bool begins_with_word(const char *name, const char *word)
@@ -60,9 +60,17 @@ void command_print_group(FILE *to, const char *word)
 static void say_unknown(const char *name, struct err *e)
 {
 	struct nearest near = nearest_to(name);
+	char groups[GROUPS_MAX][WORDS_MAX];
 
-	for (size_t i = 0; i < command_count; i++)
-		nearest_offer(&near, command_table[i].name);
+	for (size_t i = 0, g = 0; i < command_count; i++) {
+		const char *known = command_table[i].name, *space = strchr(known, ' ');
+
+		nearest_offer(&near, known);
+		if (space && g < GROUPS_MAX) {
+			snprintf(groups[g], WORDS_MAX, "%.*s", (int)(space - known), known);
+			nearest_offer(&near, groups[g++]);
+		}
+	}
 	if (near.word)
 		err_set(e, "%s: unknown command; did you mean \"sandgate %s\"?", name, near.word);
 	else
