@@ -94,10 +94,15 @@ enum dns_special dns_special_find(const struct name *name)
 	for (size_t i = 0; i < sg_array_len(specials); i++)
 		if (is_at_or_below(name, specials[i].zone))
 			return specials[i].kind;
+	return SPECIAL_NONE;
+}
+
+bool dns_is_encrypted_service(const struct name *name)
+{
 	for (size_t i = 0; i < sg_array_len(encrypted_dns); i++)
 		if (is_at_or_below(name, encrypted_dns[i]))
-			return SPECIAL_ENCRYPTED_DNS;
-	return SPECIAL_NONE;
+			return true;
+	return false;
 }
 
 /* "10.113.0.203" before ".in-addr.arpa": the octets backwards, written canonically. */

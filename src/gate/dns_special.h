@@ -15,10 +15,12 @@ enum dns_special {
 	SPECIAL_NODATA,
 	SPECIAL_IPV4ONLY,      /* RFC 8880 */
 	SPECIAL_GATE,	       /* the gate's own addresses */
-	SPECIAL_ENCRYPTED_DNS, /* a DoH or DoT service: refused unless it is listed by name */
 };
 
 enum dns_special dns_special_find(const struct name *name);
+
+/* A public service that answers DNS over HTTPS or TLS: refused unless it is listed by name. */
+bool dns_is_encrypted_service(const struct name *name);
 
 enum dns_reverse {
 	REVERSE_NOT,
