@@ -146,13 +146,17 @@ static int make_link(struct keeper *k, struct err *e)
 	return 0;
 }
 
-static void queue_local_default(struct nl *n, const struct addr *family, uint32_t table,
-				uint32_t metric)
+/* To a socket here whatever the address; and where the gate's packets go when there is no tun0. */
+static void queue_defaults(struct nl *n, const struct addr *family)
 {
-	link_add_route(n, &(struct link_route){.table = table,
+	link_add_route(n, &(struct link_route){.table = AIRLOCK_MARK_SOCKET,
 					       .type = RTN_LOCAL,
-					       .metric = metric,
 					       .index = LINK_INDEX_LO,
+					       .dst = family});
+	link_add_route(n, &(struct link_route){.table = AIRLOCK_MARK_GATE,
+					       .type = RTN_UNICAST,
+					       .metric = METRIC_LAST,
+					       .index = LINK_INDEX_LINK0,
 					       .dst = family});
 }
 
@@ -181,8 +185,7 @@ static void queue_family(struct nl *n, const char *gate_text, uint8_t bits,
 					       .bits = addr_is_v4(&sandbox) ? 32 : 128,
 					       .index = LINK_INDEX_LINK0,
 					       .dst = &sandbox});
-	queue_local_default(n, &gate, AIRLOCK_MARK_SOCKET, 0);
-	queue_local_default(n, &gate, AIRLOCK_MARK_GATE, METRIC_LAST);
+	queue_defaults(n, &gate);
 	queue_rules(n, addr_is_v4(&gate) ? AF_INET : AF_INET6);
 }
 

@@ -12,7 +12,7 @@
 #define AIRLOCK_TPROXY_PORT 61000
 
 /* Packet marks. The first two are also the numbers of the routing tables that they lead to. */
-#define AIRLOCK_MARK_GATE   1 /* to tun0; when the gate is gone, to the airlock, which refuses */
+#define AIRLOCK_MARK_GATE   1 /* to tun0; when the gate is gone, refused */
 #define AIRLOCK_MARK_SOCKET 2 /* to a transparent socket here, whatever the address */
 #define AIRLOCK_MARK_STRAY  3 /* TCP without a socket: looked up once more, then refused */
 

@@ -15,9 +15,10 @@
  *			anything to the sandbox			none		to link0
  *
  * forward admits only what goes between link0 and tun0, input only what is for a transparent
- * socket and neighbour discovery. With no gate there is no tun0: MARK_GATE then leads to input
- * by the table's second route, which refuses at once. The kernel's own "unreachable" route would
- * not do: it answers five times, then once a second.
+ * socket and neighbour discovery. With no gate there is no tun0: MARK_GATE then leads back to
+ * link0 by the table's second route, and forward refuses on the way, at once. The kernel's own
+ * "unreachable" route would not do: it answers five times, then once a second. Nor would a
+ * "local" one: by IPv4 an ICMP error then has no address that it may come from.
  *
  * A stray is looked up twice. Between the moment when the kernel takes the half-open request out
  * of its table of connections and the moment when it puts the connection in, a data segment that
@@ -42,7 +43,6 @@
 #define TO_GATE	   "meta mark set " TEXT(AIRLOCK_MARK_GATE)
 #define TO_SOCKET  "meta mark set " TEXT(AIRLOCK_MARK_SOCKET)
 #define STRAY	   "meta mark " TEXT(AIRLOCK_MARK_STRAY)
-#define NO_GATE	   "meta mark " TEXT(AIRLOCK_MARK_GATE)
 #define PURE_SYN   "tcp flags & (fin | syn | rst | ack) == syn"
 #define NEIGHBOUR  "ip6 hoplimit 255 icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert }"
 #define PORT	   TEXT(AIRLOCK_TPROXY_PORT)
@@ -96,14 +96,14 @@ static const char *const rules[] = {
 	"meta mark " TEXT(AIRLOCK_MARK_SOCKET) " accept",
 	STRAY " socket transparent 1 accept",
 	STRAY " counter name unowned reject with tcp reset",
-	NO_GATE " meta l4proto tcp reject with tcp reset",
-	NO_GATE " reject with icmpx host-unreachable",
 	"6iifname link0 " NEIGHBOUR " accept",
 	"}",
 	"chain forward {",
 	"type filter hook forward priority filter; policy drop",
-	"iifname link0 oifname tun0 " NO_GATE " accept",
+	"iifname link0 oifname tun0 accept",
 	"iifname tun0 oifname link0 accept",
+	"iifname link0 oifname link0 meta l4proto tcp reject with tcp reset",
+	"iifname link0 oifname link0 reject with icmpx port-unreachable",
 	"}",
 	"chain output {",
 	"type filter hook output priority filter; policy drop",

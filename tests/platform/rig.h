@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rig: what the platform tests have in common.
+ *
+ * A test's body runs in a process of its own, in namespaces of its own, and says what is wrong
+ * by CHECK; the cmocka test is that the body ends with 0. Nothing outlives the body: its
+ * children die with it.
+ */
+#ifndef SG_TESTS_PLATFORM_RIG_H
+#define SG_TESTS_PLATFORM_RIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/compiler.h"
+
+/* Ends the process with the place and errno when the condition does not hold. */
+#define CHECK(condition)                                          \
+	do {                                                      \
+		if (!(condition))                                 \
+			rig_fail(__FILE__, __LINE__, #condition); \
+	} while (0)
+
+void rig_fail(const char *file, int line, const char *what) sg_noreturn;
+
+/* A test's body. */
+typedef void rig_body(void);
+
+/* Runs the body in a child; 0 when it passed. A body that takes longer than 60 s has failed. */
+int rig_run(rig_body *body);
+/* The same in new user and network namespaces, as their root. */
+int rig_run_in_netns(rig_body *body);
+/* The same as an ordinary user (1000), with /dev/net/tun for everyone. Skips when not root. */
+int rig_run_as_user(rig_body *body);
+
+/* A child that dies with its parent; 0 in the child. */
+pid_t rig_fork(void);
+/* Waits for it; its exit status, or 128 + the signal. */
+int rig_wait(pid_t pid);
+void rig_kill(pid_t pid);
+
+void rig_write(const char *path, const char *text);
+/* Runs a command by sh; CHECKs that it succeeds. */
+void rig_sh(const char *command);
+
+/* RFC 1071 over n octets, with `sum` to begin with; in network order, ready to store. */
+uint16_t rig_checksum(const void *p, size_t n, uint32_t sum);
+
+/* A TCP socket connected to text:port; -1 with errno. Waits at most 3 s. */
+int rig_connect(const char *text, uint16_t port);
+int rig_connect_from(const char *text, uint16_t port, uint16_t source_port);
+/* True when what is sent comes back. */
+bool rig_echoes(int fd, size_t n);
+
+int64_t rig_ms(void);
+
+#endif
