@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Machines of all kinds: with IPv6 and without, with several links, behind NAT."""
+
+import pytest
+
+from program import Sandgate
+
+
+@pytest.fixture(params=["dev", "root"])
+def person(request):
+    return request.param
+
+
+@pytest.mark.world(ipv6=False)
+def test_a_machine_without_ipv6(world, sandgate):
+    """demands.md, IPv6 35 and 33: it starts, and IPv6 ends at once inside."""
+    site = world.site("dual.example.com", dns=False)
+    world.name("dual.example.com", site.address, "2a00:1::dead")
+    box = sandgate.box("--only", "dual.example.com")
+    got = box.curl("https://dual.example.com/")
+    assert got.ok and got.seconds < 1, got
+    got = box.python('report(r=try_dial("2a00:1::dead", 443))').json["r"]
+    assert got[0] != "connected" and got[1] < 0.25
+    assert box.run("getent ahosts dual.example.com").ok
+
+
+@pytest.mark.world(nat=True)
+def test_a_machine_behind_nat(world, sandgate):
+    site = world.site("api.example.com")
+    box = sandgate.box("--only", "api.example.com")
+    assert box.curl("https://api.example.com/").ok
+    assert site.connections[0].client[0] == "93.188.0.2"
+    world.start_watching()
+    assert box.curl("http://93.184.9.9/").status == 7
+    assert world.left_the_host() == []
+
+
+@pytest.mark.world(office=True)
+def test_a_machine_with_several_links(world, sandgate):
+    """Each destination leaves by the link that the machine's own routes say."""
+    async def hello(reader, writer):
+        writer.write(b"office\n")
+        writer.close()
+    world.tcp("10.20.1.1", 8000, hello)
+    world.site("api.example.com")
+    box = sandgate.box("--only", "api.example.com,10.20.0.0/16")
+    world.start_watching()
+    assert box.curl("https://api.example.com/").ok
+    assert box.python('report(r=dial("10.20.1.1", 8000).recv(10).decode())').json["r"] == "office\n"
+    assert {p.device for p in world.left_the_host(to="10.20.1.1")} == {"office0"}
+    assert {p.source for p in world.left_the_host(to="10.20.1.1")} == {"10.99.0.2"}
+
+
+@pytest.mark.world(office=True)
+def test_a_name_that_points_into_a_joined_network_is_withheld(world, sandgate):
+    """demands.md, names 12: an allowed name that resolves to the VPN needs an opt-in."""
+    world.name("sneaky.example.com", "10.20.1.1")
+    box = sandgate.box("--only", "sneaky.example.com")
+    world.start_watching()
+    assert not box.curl("http://sneaky.example.com/").ok
+    assert world.left_the_host() == []
+
+
+def test_the_link_that_goes_away_and_comes_back(world, sandgate):
+    site = world.site("api.example.com")
+    box = sandgate.box("--only", f"{site.address}")
+    assert box.curl(f"http://{site.address}/").ok
+    place = world.machine.place
+    place.ip("route del default via 192.168.77.1")
+    try:
+        got = box.curl(f"http://{site.address}/")
+        assert got.status == 7 and got.seconds < 2, got
+    finally:
+        place.ip("route add default via 192.168.77.1")
+    assert box.curl(f"http://{site.address}/").ok
+
+
+def test_two_persons_at_once(world, program):
+    site = world.site("api.example.com")
+    path = world.machine.install(program)
+    pair = [Sandgate(world, path, person) for person in ("dev", "root")]
+    try:
+        one, two = (s.box("--only", "api.example.com") for s in pair)
+        for box in (one, two, one):
+            assert box.curl("https://api.example.com/").ok
+        assert [row["name"] for row in pair[0].json("ls")] == [one.name]
+        assert len(site.requests) == 3
+    finally:
+        for s in pair:
+            s.close()
