@@ -206,7 +206,7 @@ static const struct {
 
 /* ---- the socket ---- */
 
-static bool send_object(struct control *c, json_t *o)
+static bool send_object(int fd, json_t *o)
 {
 	char *text = json_dumps(o, JSON_COMPACT);
 	bool sent = false;
@@ -214,7 +214,7 @@ static bool send_object(struct control *c, json_t *o)
 	if (text) {
 		size_t n = strlen(text);
 
-		sent = send(c->watch.fd, text, n, MSG_NOSIGNAL) == (ssize_t)n;
+		sent = send(fd, text, n, MSG_NOSIGNAL) == (ssize_t)n;
 	}
 	free(text);
 	json_decref(o);
@@ -234,7 +234,7 @@ static void answer(struct control *c, json_t *request)
 	else
 		o = json_pack("{s:b}", "ok", 0);
 	json_object_set_new(o, "op", json_string(op ? op : ""));
-	send_object(c, o);
+	send_object(c->watch.fd, o);
 }
 
 static void control_ready(struct watch *w, uint32_t events)
@@ -277,5 +277,10 @@ struct control *control_new(struct gate *g, int fd)
 
 bool control_say_ready(struct control *c)
 {
-	return send_object(c, json_pack("{s:s}", "op", "ready"));
+	return send_object(c->watch.fd, json_pack("{s:s}", "op", "ready"));
+}
+
+void control_say_failed(int fd, const struct err *e)
+{
+	send_object(fd, json_pack("{s:s, s:s}", "op", "failed", "why", e->text));
 }

@@ -8,6 +8,7 @@
 #ifndef SG_GATE_CONTROL_H
 #define SG_GATE_CONTROL_H
 
+#include "base/err.h"
 #include "gate/context.h"
 
 struct control;
@@ -17,6 +18,9 @@ struct control *control_new(struct gate *g, int fd);
 
 /* Tells the supervisor that the gate is isolated and will pass packets. False when it is gone. */
 bool control_say_ready(struct control *c);
+
+/* Tells why the gate cannot start, over the descriptor itself: there may be no loop yet. */
+void control_say_failed(int fd, const struct err *e);
 
 extern const int control_syscalls[];
 

@@ -14,7 +14,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -233,7 +232,7 @@ int gate_main(const struct gate_setup *s)
 	gate.sandbox = s->sandbox;
 	gate.rules = s->rules;
 	if (begin(&gate, s, &e) != 0) {
-		fprintf(stderr, "sandgate: %s\n", e.text);
+		control_say_failed(s->control, &e);
 		return EXIT_GATE_FAILED;
 	}
 	if (!control_say_ready(gate.control))

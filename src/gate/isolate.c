@@ -3,11 +3,14 @@
 
 #include <cap-ng.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/landlock.h>
 #include <seccomp.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
@@ -149,18 +152,35 @@ static int enter_landlock(void)
 	return r;
 }
 
-/* Sockets of the gate are INET only, and memory is never both writable and executable. */
+/* Calls whose arguments decide: sockets are INET, memory is never executable, fcntl sets no owner.
+ */
+static const struct {
+	int call;
+	unsigned arg;
+	scmp_datum_t mask, value;
+} conditional[] = {
+	{SCMP_SYS(socket), 0, UINT32_MAX, AF_INET}, {SCMP_SYS(socket), 0, UINT32_MAX, AF_INET6},
+	{SCMP_SYS(mmap), 2, PROT_EXEC, 0},	    {SCMP_SYS(fcntl), 1, UINT32_MAX, F_GETFD},
+	{SCMP_SYS(fcntl), 1, UINT32_MAX, F_SETFD},  {SCMP_SYS(fcntl), 1, UINT32_MAX, F_GETFL},
+	{SCMP_SYS(fcntl), 1, UINT32_MAX, F_SETFL},  {SCMP_SYS(fcntl), 1, UINT32_MAX, F_SETPIPE_SZ},
+};
+
+static bool is_conditional(int call)
+{
+	for (size_t i = 0; i < sg_array_len(conditional); i++)
+		if (conditional[i].call == call)
+			return true;
+	return false;
+}
+
 static int add_conditional_rules(scmp_filter_ctx f)
 {
 	int r = 0;
 
-	for (int domain = AF_UNSPEC; domain <= AF_INET6 && r == 0; domain++)
-		if (domain == AF_INET || domain == AF_INET6)
-			r = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1,
-					     SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)domain));
-	if (r == 0)
-		r = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1,
-				     SCMP_A2(SCMP_CMP_MASKED_EQ, 4 /* PROT_EXEC */, 0));
+	for (size_t i = 0; i < sg_array_len(conditional) && r == 0; i++)
+		r = seccomp_rule_add(f, SCMP_ACT_ALLOW, conditional[i].call, 1,
+				     SCMP_CMP(conditional[i].arg, SCMP_CMP_MASKED_EQ,
+					      conditional[i].mask, conditional[i].value));
 	return r;
 }
 
@@ -171,7 +191,7 @@ static int load_filter(void)
 
 	for (size_t i = 0; i < sg_array_len(allowed) && r == 0; i++) {
 		for (const int *call = allowed[i]; *call != -1 && r == 0; call++)
-			if (*call != SCMP_SYS(socket))
+			if (!is_conditional(*call))
 				r = seccomp_rule_add(f, SCMP_ACT_ALLOW, *call, 0);
 	}
 	if (r == 0)
@@ -182,9 +202,31 @@ static int load_filter(void)
 	return r;
 }
 
+/*
+ * The person's terminal is not the gate's either: what it could write there the person would read.
+ * The sanitizers' report goes to standard error.
+ */
+static int leave_terminal(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int last = sg_array_len(sanitizer_syscalls) > 1 ? STDOUT_FILENO : STDERR_FILENO;
+	int r = null < 0 ? -errno : 0;
+
+	for (int fd = 0; fd <= last && r == 0; fd++)
+		if (dup2(null, fd) < 0)
+			r = -errno;
+	if (null > STDERR_FILENO)
+		close(null);
+	return r;
+}
+
 int isolate_fully(struct err *e)
 {
-	int r = enter_landlock();
+	int r = leave_terminal();
+
+	if (r != 0)
+		return err_set(e, "cannot confine the gate: /dev/null: %s", strerror(-r));
+	r = enter_landlock();
 
 	if (r != 0)
 		return err_set(e, "cannot confine the gate: Landlock: %s", strerror(-r));
