@@ -9,7 +9,7 @@ import yaml
 
 _COMMAND_KEYS = {"name", "summary", "usage", "arguments", "command", "sandbox", "complete",
                  "description", "options", "exit", "examples", "see"}
-_OPTION_KEYS = {"name", "value", "many", "complete", "help", "absent"}
+_OPTION_KEYS = {"name", "value", "many", "complete", "help", "absent", "empty"}
 
 
 class Problem(Exception):
@@ -33,6 +33,7 @@ class Option:
         self.many = item.get("many", False)
         self.complete = item.get("complete")
         self.absent = item.get("absent")
+        self.empty = item.get("empty")
         self.help = item.get("help", "").strip()
         if bool(self.help) == bool(self.absent):
             raise Problem(f"{where}: needs either help or absent")

@@ -84,8 +84,9 @@ def option_spec(option):
     fields = [f'.name = "{option.name}"']
     if option.value:
         fields.append(f'.value = "{option.value}"')
-    if option.absent:
-        fields.append(f".absent = {c_string(option.absent)}")
+    for field in ("absent", "empty"):
+        if getattr(option, field):
+            fields.append(f".{field} = {c_string(getattr(option, field))}")
     if option.many:
         fields.append(".many = true")
     return "\t{" + ", ".join(fields) + "},"

@@ -46,6 +46,8 @@ static int take_value(const struct option_spec *o, const char *value, struct arg
 		append(v, "");
 		return 0;
 	}
+	if (!*value && o->empty)
+		return err_set(e, "--%s: %s", o->name, o->empty);
 	if (!*value)
 		return err_set(e, "--%s: the value is empty; write --%s %s", o->name, o->name,
 			       o->value);

@@ -55,3 +55,44 @@ static void print_names(const json_t *names)
 		output_text(json_string_value(name), STYLE_PLAIN);
 	}
 }
+
+/* A line for each wildcard: the first names that were seen under it, then how many more. */
+static void print_wildcards(const json_t *wildcards)
+{
+	size_t i;
+	json_t *w;
+
+	json_array_foreach(wildcards, i, w)
+	{
+		const json_t *names = json_object_get(w, "names");
+		json_int_t more = json_integer_value(json_object_get(w, "seen")) -
+				  (json_int_t)json_array_size(names);
+
+		fputs("wildcard: ", stdout);
+		output_text(json_string_value(json_object_get(w, "wildcard")), STYLE_PLAIN);
+		fputs(": ", stdout);
+		print_names(names);
+		if (more > 0)
+			printf(" and %" JSON_INTEGER_FORMAT " more", more);
+		putchar('\n');
+	}
+}
+
+int cmd_egress(const struct args *a)
+{
+	struct err e;
+	json_t *model = ask_sandbox(a->words[0], "egress", &e);
+
+	if (!model)
+		return cli_fail(EXIT_SANDGATE, &e);
+	if (args_has(a, EGRESS_JSON)) {
+		output_json(model);
+	} else {
+		print_policy(model);
+		for (size_t i = 0; i < sg_array_len(lines); i++)
+			print_line(&lines[i], model);
+		print_wildcards(json_object_get(model, "wildcards"));
+	}
+	json_decref(model);
+	return 0;
+}

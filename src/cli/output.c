@@ -38,6 +38,8 @@ void output_text(const char *text, enum style style)
 {
 	bool coloured = style != STYLE_PLAIN && is_coloured();
 
+	if (!text)
+		return;
 	if (coloured)
 		fputs(style_codes[style], stdout);
 	for (const unsigned char *s = (const unsigned char *)text; *s;) {

@@ -38,7 +38,7 @@ void output_table(const json_t *rows, const struct column *columns, size_t n);
 /* Prints indented JSON and a newline. */
 void output_json(const json_t *model);
 
-/* Prints text with its control characters as '?'. */
+/* Prints text with its control characters as '?'; nothing for NULL. */
 void output_text(const char *text, enum style style);
 
 /* Flushes. False, with a message on standard error, when not all of it could be written. */

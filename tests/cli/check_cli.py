@@ -1,0 +1,275 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""check_cli.py SANDGATE: the parts of the command line that start no sandbox.
+
+Prints lines like a cmocka program, one for each check.
+"""
+
+import json
+import os
+import pathlib
+import pty
+import subprocess
+import sys
+import tempfile
+
+SANDGATE = os.path.abspath(sys.argv[1])
+_CHECKS = []
+_CLEAN = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "TERM": "xterm"}
+_CLEAN.update({k: v for k, v in os.environ.items() if k.endswith("SAN_OPTIONS")})
+
+POLICY = """network: deny
+allow:
+  - api.example.com
+  - "*.cdn.example.com"
+  - 10.20.0.0/16
+deny: [bad.cdn.example.com]
+"""
+
+
+def check(work):
+    _CHECKS.append(work)
+    return work
+
+
+def run(*words, env=None, **options):
+    options.setdefault("stdin", subprocess.DEVNULL)
+    return subprocess.run([SANDGATE, *words], capture_output="stdout" not in options, text=True,
+                          env={**_CLEAN, **(env or {})}, check=False, timeout=60, **options)
+
+
+def refused(done, *parts):
+    """Status 2, nothing on standard output, one line on standard error that says these things."""
+    assert done.returncode == 2, done
+    assert done.stdout == "" and done.stderr.startswith("sandgate: "), done
+    assert done.stderr.count("\n") == 1, done
+    for part in parts:
+        assert part in done.stderr, done
+
+
+def on_terminal(*words, **env):
+    """What comes out when standard output is a terminal."""
+    main, other = pty.openpty()
+    process = subprocess.Popen([SANDGATE, *words], stdin=subprocess.DEVNULL, stdout=other,
+                               stderr=subprocess.DEVNULL, env={**_CLEAN, **env})
+    os.close(other)
+    said = b""
+    while True:
+        try:
+            some = os.read(main, 65536)
+        except OSError:
+            break
+        if not some:
+            break
+        said += some
+    process.wait()
+    os.close(main)
+    return said.decode()
+
+
+def write(text, name="sandgate.yaml"):
+    pathlib.Path(name).write_text(text, encoding="utf-8")
+    return name
+
+
+@check
+def nothing_written_is_bad_usage():
+    done = run()
+    assert done.returncode == 2 and done.stdout == "" and "Usage: sandgate" in done.stderr
+
+
+@check
+def help_is_the_same_by_every_way():
+    overview = run("help")
+    assert overview.returncode == 0 and "net explain" in overview.stdout
+    assert run("--help").stdout == run("-h").stdout == overview.stdout
+    one = run("help", "net", "explain")
+    assert one.returncode == 0 and one.stdout.startswith("Usage: sandgate net explain")
+    assert run("net", "explain", "--help").stdout == one.stdout
+    group = run("help", "net")
+    assert group.returncode == 0 and "sandgate net explain" in group.stdout
+    assert run("net", "--help").stdout == group.stdout
+    refused(run("help", "frobnicate"), "unknown command")
+
+
+@check
+def the_version_is_one_line():
+    done = run("version")
+    assert done.returncode == 0 and done.stdout.startswith("sandgate ")
+    assert run("--version").stdout == done.stdout
+    as_json = json.loads(run("version", "--json").stdout)
+    assert done.stdout == f"sandgate {as_json['version']}\n"
+
+
+@check
+def what_is_unknown_names_the_nearest():
+    refused(run("rnu"), "rnu", "did you mean \"sandgate run\"?")
+    refused(run("ls", "--jsno"), "--jsno", "did you mean --json?")
+    refused(run("run", "--allwo", "x", "--", "true"), "did you mean --allow?")
+    refused(run("run", "--net", "dney", "--", "true"), "--net", "deny")
+
+
+@check
+def control_characters_do_not_reach_the_terminal():
+    refused(run("evil\x1b]0;title\x07"), "evil?]0;title?")
+
+
+@check
+def options_of_run_are_checked_before_anything_starts():
+    true = ("--", "true")
+    refused(run("run", "--name", "Bad_Name", *true), "--name", "small letters")
+    refused(run("run", "--name", "doctor", *true), "--name", "doctor")
+    refused(run("run", "--name", "a" * 64, *true), "--name", "63")
+    refused(run("run", "--engine", "docker", *true), "--engine docker", "not in this version")
+    refused(run("run", "--engine", "bwarp", *true), "did you mean bwrap?")
+    refused(run("run", "--pcap", "f", *true), "--pcap", "not in this version")
+    refused(run("run", "--agent", "claude", *true), "--agent", "not in this version")
+    refused(run("run", "--env", "NAME", *true), "--env", "KEY=VALUE")
+    refused(run("run", "--publish", "8080", *true), "--publish", "8080:3000")
+    refused(run("run", "--publish", "8080:0", *true), "--publish")
+    refused(run("run", "--publish", "8080:3000,8080:4000", *true), "8080", "twice")
+    refused(run("run", "--host-port", "70000", *true), "--host-port", "65535")
+    refused(run("run", "--host-port", "080", *true), "--host-port")
+    refused(run("run", "curl", "x"), "put \"--\" before the command")
+
+
+@check
+def contradictions_are_refused():
+    true = ("--", "true")
+    refused(run("run", "--only", "a.example", "--allow", "b.example", *true), "--only and --allow")
+    refused(run("run", "--only", "a.example", "--net", "any", *true), "--only and --net any")
+    refused(run("run", "--net", "any", "--allow", "a.example", *true), "any")
+    write(POLICY)
+    refused(run("run", "--only", "a.example", "--policy", "sandgate.yaml", *true),
+            "--only and --policy")
+
+
+@check
+def rules_on_the_command_line_are_refused_by_name():
+    true = ("--", "true")
+    refused(run("run", "--allow", "api.example.com,*.com", *true), "--allow", "*.com")
+    refused(run("run", "--deny", "10.0.0.5/8", *true), "--deny", "10.0.0.0/8")
+    refused(run("run", "--only", "https://example.com/x", *true), "--only", "example.com")
+    refused(run("run", "--policy", "no-such-file.yaml", *true), "no-such-file.yaml", "No such file")
+
+
+@check
+def a_policy_is_explained_rule_by_rule():
+    write(POLICY)
+    done = run("policy", "check", "sandgate.yaml")
+    assert done.returncode == 0 and done.stderr == "", done
+    for part in ("sandgate.yaml: valid", "network: deny", "api.example.com", "80", "443",
+                 "*.cdn.example.com", "10.20.0.0/16", "bad.cdn.example.com"):
+        assert part in done.stdout, (part, done.stdout)
+    model = json.loads(run("policy", "check", "--json", "sandgate.yaml").stdout)
+    assert (model["file"], model["valid"], model["error"]) == ("sandgate.yaml", True, None)
+    assert model["network"] == "deny"
+    assert [(r["effect"], r["rule"]) for r in model["rules"]] == [
+        ("allow", "api.example.com"), ("allow", "*.cdn.example.com"), ("allow", "10.20.0.0/16"),
+        ("deny", "bad.cdn.example.com")]
+    assert all(r["says"] for r in model["rules"])
+
+
+@check
+def a_policy_may_come_from_standard_input():
+    for text in (POLICY, '{"network": "deny", "allow": ["api.example.com"]}'):
+        done = subprocess.run([SANDGATE, "policy", "check", "-"], input=text, capture_output=True,
+                              text=True, env=_CLEAN, check=False)
+        assert done.returncode == 0 and "api.example.com" in done.stdout, done
+
+
+@check
+def a_policy_that_is_wrong_says_where():
+    write("network: deny\nallow:\n  - api.example.com\n  - '*.com'\n", "bad.yaml")
+    refused(run("policy", "check", "bad.yaml"), "bad.yaml:4:5", "*.com")
+    done = run("policy", "check", "--json", "bad.yaml")
+    model = json.loads(done.stdout)
+    assert done.returncode == 2 and done.stderr == "", done
+    assert model["valid"] is False and "bad.yaml:4:5" in model["error"] and model["rules"] == []
+    write('{"network": "deny", "alow": []}', "bad.json")
+    refused(run("policy", "check", "bad.json"), "bad.json:1:", "alow", "allow")
+    refused(run("policy", "check", "."), ".", "directory")
+    refused(run("policy", "check", "none.yaml"), "none.yaml")
+
+
+@check
+def explain_says_what_would_happen():
+    write(POLICY)
+    explain = ("net", "explain", "--policy", "sandgate.yaml")
+    good = run(*explain, "https://api.example.com/x")
+    assert good.returncode == 0 and "api.example.com" in good.stdout, good
+    for target, verdict in (("https://api.example.com/", "allow"), ("10.20.1.2:22/tcp", "allow"),
+                            ("https://bad.cdn.example.com/", "deny")):
+        assert json.loads(run(*explain, "--json", target).stdout)["verdict"] == verdict
+    model = json.loads(run(*explain, "--json", "https://other.example.com/x").stdout)
+    assert {"verdict", "step", "rule", "reason", "remedy", "name", "address", "port", "proto",
+            "method", "path"} <= model.keys(), model
+    assert model["verdict"] == "deny" and model["reason"] == "not-in-policy"
+    assert model["name"] == "other.example.com" and model["port"] == 443
+    assert "other.example.com" in model["remedy"]
+
+
+@check
+def explain_wants_a_policy_and_a_target():
+    write(POLICY)
+    refused(run("net", "explain", "https://x.example/"), "--policy")
+    refused(run("net", "explain", "--policy", "sandgate.yaml", "name", "x.example"), "--policy")
+    refused(run("net", "explain", "--policy", "sandgate.yaml", "a..b"), "a..b")
+
+
+@check
+def a_sandbox_that_does_not_run_is_named():
+    with tempfile.TemporaryDirectory() as folder:
+        done = run("egress", "no-such-sandbox", env={"XDG_RUNTIME_DIR": folder})
+        assert done.returncode == 125 and "no-such-sandbox" in done.stderr, done
+        assert done.stderr.startswith("sandgate: ") and done.stdout == "", done
+
+
+@check
+def doctor_says_what_is_missing_and_how_to_get_it():
+    rows = json.loads(run("doctor", "--json").stdout)
+    assert all(row.keys() == {"check", "status", "required", "detail", "fix"} for row in rows)
+    assert {"kernel", "user namespaces", "tun", "airlock", "bubblewrap", "seccomp", "landlock",
+            "resolver", "ipv6", "ping", "open files", "pipes"} <= {row["check"] for row in rows}
+    done = run("doctor", "--json", env={"PATH": "/nowhere"})
+    row = next(row for row in json.loads(done.stdout) if row["check"] == "bubblewrap")
+    assert done.returncode == 1 and row["status"] == "missing", done
+    assert "apt-get install bubblewrap" in row["fix"]
+    text = run("doctor", env={"PATH": "/nowhere"})
+    assert text.returncode == 1 and "apt-get install bubblewrap" in text.stdout, text
+
+
+@check
+def colours_are_for_terminals_that_want_them():
+    assert "\033[" not in run("doctor").stdout
+    assert "\033[32m" in on_terminal("doctor")
+    assert "\033[" not in on_terminal("doctor", NO_COLOR="1")
+    assert "\033[32m" in on_terminal("doctor", NO_COLOR="")
+    assert "\033[" not in on_terminal("doctor", TERM="dumb")
+    assert "\033[" not in on_terminal("doctor", "--json")
+
+
+@check
+def output_that_cannot_be_written_is_a_failure():
+    with open("/dev/full", "w", encoding="ascii") as full:
+        done = run("help", stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 125 and "cannot write" in done.stderr, done
+
+
+def main():
+    failed = 0
+    with tempfile.TemporaryDirectory(prefix="sandgate-cli-") as folder:
+        os.chdir(folder)
+        for work in _CHECKS:
+            try:
+                work()
+                print(f"[       OK ] {work.__name__}")
+            except (AssertionError, ValueError, StopIteration, OSError) as problem:
+                failed += 1
+                print(f"[  FAILED  ] {work.__name__}\n{type(problem).__name__}: {problem}")
+        os.chdir("/")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
