@@ -27,8 +27,8 @@ enum reason {
 	REASON_PATH_NOT_ALLOWED,
 	REASON_QUIC_REFUSED,
 	REASON_DNS_OFF,
-	REASON_DNS_TYPE,	   /* a record type that is not answered here */
-	REASON_ENCRYPTED_DNS,	   /* DoT, known DoH names */
+	REASON_DNS_TYPE,      /* a record type that is not answered here */
+	REASON_ENCRYPTED_DNS, /* DoT, known DoH names */
 	REASON_RESOLVER_FAILED,
 	REASON_NETWORK_NONE,
 	REASON_LIMIT_FLOWS,
@@ -62,8 +62,8 @@ struct host_prefixes {
 };
 
 enum destination_kind {
-	DEST_LOOKUP,	/* a DNS question: name only */
-	DEST_CONNECT,	/* a connection or datagram: address, port, proto, perhaps a name */
+	DEST_LOOKUP,	  /* a DNS question: name only */
+	DEST_CONNECT,	  /* a connection or datagram: address, port, proto, perhaps a name */
 	DEST_SERVER_NAME, /* inside a connection: the name that the client hello or Host gave */
 };
 
@@ -78,7 +78,7 @@ struct destination {
 
 struct verdict {
 	bool allow;
-	bool check_name;  /* 80/443 by name: the server name or Host must be judged as well */
+	bool check_name; /* 80/443 by name: the server name or Host must be judged as well */
 	bool by_literal_address; /* the target was listed literally by address or network */
 	bool by_wildcard; /* the name was admitted by a wildcard: limits of policy.md 7 apply */
 	bool by_default;  /* step 6 of `open` or step 1 of `any` allowed it */
@@ -88,8 +88,8 @@ struct verdict {
 	const struct rule *rule; /* the rule that decided, inside the ruleset; NULL when none */
 };
 
-void decide(const struct ruleset *rs, const struct host_prefixes *host,
-	    const struct destination *d, struct verdict *v);
+void decide(const struct ruleset *rs, const struct host_prefixes *host, const struct destination *d,
+	    struct verdict *v);
 
 /*
  * May this address be handed out in an answer for a name (policy.md 5)? `name_verdict` is the
@@ -103,7 +103,8 @@ const char *address_special(const struct host_prefixes *host, const struct addr 
 
 /*
  * The runnable remedy for a refusal, "sandgate net allow NAME site:HOST[:PORT]" or, until that
- * command exists for a running sandbox, "sandgate run --allow HOST[:PORT] ..."; empty when there is none.
+ * command exists for a running sandbox, "sandgate run --allow HOST[:PORT] ..."; empty when there is
+ * none.
  */
 enum { REMEDY_MAX = 384 };
 char *remedy_format(const char *sandbox, const struct destination *d, enum reason r,

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "policy/match.h"
+
+#include "policy/path.h"
+#include "policy/rule.h"
+
+bool rule_covers_port(const struct rule *r, enum proto proto, uint16_t port)
+{
+	struct rule_scope s = rule_scope_of(r);
+
+	if (!(s.protos & proto))
+		return false;
+	if (proto == PROTO_ICMP)
+		return true;
+	for (size_t i = 0; i < s.n; i++)
+		if (port >= s.ports[i].lo && port <= s.ports[i].hi)
+			return true;
+	return false;
+}
+
+static bool is_restricted(const struct rule *r)
+{
+	return r->detail && (r->detail->methods || r->detail->paths);
+}
+
+static bool has_method(char *const *methods, const char *method)
+{
+	for (; *methods; methods++)
+		if (strcmp(*methods, method) == 0)
+			return true;
+	return false;
+}
+
+static bool matches_path(const struct rule *r, const char *path)
+{
+	return r->effect == EFFECT_ALLOW ? path_matches_every_reading(r->detail->paths, path)
+					 : path_matches_some_reading(r->detail->paths, path);
+}
+
+/*
+ * What was not seen counts against the sandbox: such a deny matches, such an allow does not.
+ * Before the request has come, an allow stands until it has.
+ */
+static enum reason match_request(const struct rule *r, const struct destination *d)
+{
+	bool unseen =
+		d->kind == DEST_SERVER_NAME ? r->effect == EFFECT_DENY : r->effect == EFFECT_ALLOW;
+
+	if (r->detail->methods && !(d->method ? has_method(r->detail->methods, d->method) : unseen))
+		return REASON_METHOD_NOT_ALLOWED;
+	if (r->detail->paths && !(d->path ? matches_path(r, d->path) : unseen))
+		return REASON_PATH_NOT_ALLOWED;
+	return REASON_NONE;
+}
+
+enum reason rule_match(const struct rule *r, const struct destination *d)
+{
+	if (!rule_covers_port(r, d->proto, d->port))
+		return REASON_PORT_NOT_ALLOWED;
+	return is_restricted(r) ? match_request(r, d) : REASON_NONE;
+}
+
+static bool some_range_holds(const struct rule_scope *s, const struct port_range *inner)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (s->ports[i].lo <= inner->lo && s->ports[i].hi >= inner->hi)
+			return true;
+	return false;
+}
+
+bool rule_takes_all_of(const struct rule *deny, const struct rule *allow)
+{
+	struct rule_scope taken = rule_scope_of(deny), given = rule_scope_of(allow);
+
+	if (is_restricted(deny) || (given.protos & ~taken.protos))
+		return false;
+	if (!(given.protos & (PROTO_TCP | PROTO_UDP)))
+		return true;
+	for (size_t i = 0; i < given.n; i++)
+		if (!some_range_holds(&taken, &given.ports[i]))
+			return false;
+	return true;
+}
+
+bool rule_covers_everything(const struct rule *r)
+{
+	static const struct port_range all = {1, UINT16_MAX};
+	struct rule_scope s = rule_scope_of(r);
+
+	return !is_restricted(r) && s.protos == PROTO_ANY && some_range_holds(&s, &all);
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * remedy: the command that would let a refused destination through.
+ *
+ * Exact or not at all: where no command alone would do (a deny rule stands in
+ * the way, a limit is a key of the policy file), there is none.
+ */
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "policy/decide.h"
+
+static void put_text(struct buf *b, const char *s)
+{
+	buf_put(b, s, strlen(s));
+}
+
+static void put_port(struct buf *b, uint16_t port)
+{
+	char digits[8];
+
+	snprintf(digits, sizeof(digits), "%u", port);
+	put_text(b, digits);
+}
+
+static void put_host(struct buf *b, const struct destination *d, bool brackets)
+{
+	char text[ADDR_TEXT_MAX];
+
+	if (d->name) {
+		put_text(b, d->name->s);
+		return;
+	}
+	brackets = brackets && !addr_is_v4(d->addr);
+	put_text(b, brackets ? "[" : "");
+	put_text(b, addr_format(d->addr, text));
+	put_text(b, brackets ? "]" : "");
+}
+
+/* Which ports and protocol a rule must write for this destination. */
+static void put_rule(struct buf *b, const struct destination *d, bool raw)
+{
+	bool icmp = d->kind != DEST_LOOKUP && d->proto == PROTO_ICMP;
+	bool web = d->name && (d->kind == DEST_LOOKUP ||
+			       (d->proto == PROTO_TCP && (d->port == 80 || d->port == 443)));
+	bool ports = !icmp && (raw || !web) && d->port != 0;
+
+	put_host(b, d, ports);
+	if (ports) {
+		put_text(b, ":");
+		put_port(b, d->port);
+	}
+	if (icmp)
+		put_text(b, "/icmp");
+	else if (raw)
+		put_text(b, "/raw");
+	else if (ports && d->proto == PROTO_UDP)
+		put_text(b, "/udp");
+}
+
+static bool is_host_alias(const struct destination *d)
+{
+	return d->name && strcmp(d->name->s, "host.sandgate.internal") == 0;
+}
+
+static void put_option(struct buf *b, const struct destination *d, enum reason r)
+{
+	if (is_host_alias(d)) {
+		put_text(b, " --host-port ");
+		put_port(b, d->port);
+		return;
+	}
+	put_text(b, r == REASON_NETWORK_NONE ? " --net deny --allow " : " --allow ");
+	put_rule(b, d, r == REASON_NO_SERVER_NAME || r == REASON_NOT_TLS || r == REASON_NOT_HTTP);
+}
+
+/* Whether one more rule would change the verdict, and it is known which. */
+static bool has_remedy(const struct destination *d, enum reason r)
+{
+	switch (r) {
+	case REASON_SPECIAL_ADDRESS:
+		return d->addr != NULL;
+	case REASON_NO_SERVER_NAME:
+	case REASON_NOT_TLS:
+	case REASON_NOT_HTTP:
+		return d->name != NULL && d->port != 0;
+	case REASON_NOT_IN_POLICY:
+	case REASON_PORT_NOT_ALLOWED:
+	case REASON_METHOD_NOT_ALLOWED:
+	case REASON_PATH_NOT_ALLOWED:
+	case REASON_QUIC_REFUSED:
+	case REASON_ENCRYPTED_DNS:
+	case REASON_NETWORK_NONE:
+		break;
+	default:
+		return false;
+	}
+	if (is_host_alias(d))
+		return d->kind != DEST_LOOKUP && d->proto == PROTO_TCP && d->port != 0;
+	return d->name || d->addr;
+}
+
+char *remedy_format(const char *sandbox, const struct destination *d, enum reason r,
+		    char out[REMEDY_MAX])
+{
+	struct buf b = buf_of(out, REMEDY_MAX - 1);
+	struct destination by_address = *d;
+
+	out[0] = 0;
+	if (!has_remedy(d, r))
+		return out;
+	/* A name cannot point to a special address: the address itself must be listed. */
+	if (r == REASON_SPECIAL_ADDRESS) {
+		by_address.name = NULL;
+		by_address.kind = DEST_CONNECT;
+		d = &by_address;
+	}
+	put_text(&b, "sandgate run");
+	if (sandbox && *sandbox) {
+		put_text(&b, " --name ");
+		put_text(&b, sandbox);
+	}
+	put_option(&b, d, r);
+	put_text(&b, " ...");
+	out[b.full ? 0 : b.n] = 0;
+	return out;
+}

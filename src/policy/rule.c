@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "policy/rule.h"
+
+#include "policy/address.h"
+
+enum { HTTP_PORT = 80, HTTPS_PORT = 443 };
+
+void string_list_free(char **list)
+{
+	if (!list)
+		return;
+	for (char **s = list; *s; s++)
+		free(*s);
+	free(list);
+}
+
+char **string_list_copy(char *const *list)
+{
+	char **copy;
+	size_t n = 0;
+
+	while (list[n])
+		n++;
+	copy = calloc(n + 1, sizeof(*copy));
+	for (size_t i = 0; copy && i < n; i++) {
+		copy[i] = strdup(list[i]);
+		if (!copy[i]) {
+			string_list_free(copy);
+			return NULL;
+		}
+	}
+	return copy;
+}
+
+struct rule_detail *rule_need_detail(struct rule *r, struct err *e)
+{
+	if (!r->detail)
+		r->detail = calloc(1, sizeof(*r->detail));
+	if (!r->detail)
+		err_set(e, "out of memory");
+	return r->detail;
+}
+
+void rule_clear(struct rule *r)
+{
+	if (r->detail) {
+		string_list_free(r->detail->methods);
+		string_list_free(r->detail->paths);
+		free(r->detail->note);
+		free(r->detail);
+	}
+	free(r->name);
+	*r = (struct rule){0};
+}
+
+/*
+ * The defaults of policy.md 2. A deny without ports covers every port and protocol: a person who
+ * denies a host does not mean two of its ports.
+ */
+struct rule_scope rule_scope_of(const struct rule *r)
+{
+	static const struct port_range web[] = {{HTTP_PORT, HTTP_PORT}, {HTTPS_PORT, HTTPS_PORT}};
+	static const struct port_range all[] = {{1, UINT16_MAX}};
+	struct rule_scope s = {.protos = r->protos};
+
+	if (r->ports_written && !r->any_port) {
+		s.ports = rule_ports(r, &s.n);
+		s.protos = s.protos ? s.protos : PROTO_TCP;
+	} else if (r->any_port || r->kind == TARGET_PREFIX || r->effect == EFFECT_DENY) {
+		s.ports = all;
+		s.n = sg_array_len(all);
+		s.protos = s.protos ? s.protos : PROTO_ANY;
+	} else {
+		s.ports = web;
+		s.n = sg_array_len(web);
+		s.protos = s.protos ? s.protos : PROTO_TCP;
+	}
+	return s;
+}
+
+static bool covers_port(const struct rule *r, uint16_t port)
+{
+	struct rule_scope s = rule_scope_of(r);
+
+	for (size_t i = 0; i < s.n; i++)
+		if (port >= s.ports[i].lo && port <= s.ports[i].hi)
+			return true;
+	return false;
+}
+
+static int check_protocol(const struct rule *r, struct err *e)
+{
+	if ((r->protos & PROTO_ICMP) && r->ports_written)
+		return err_set(e, "ICMP has no ports; leave the ports out");
+	if ((r->protos & PROTO_UDP) && !r->ports_written && r->kind != TARGET_PREFIX &&
+	    r->effect == EFFECT_ALLOW)
+		return err_set(e, "which UDP port? write `:PORT/udp`, or `:*/udp` for every one");
+	return 0;
+}
+
+static int check_raw(const struct rule *r, struct err *e)
+{
+	if (!r->raw)
+		return 0;
+	if (r->effect == EFFECT_DENY)
+		return err_set(e, "`raw` widens what is allowed; leave it out of a deny");
+	if (r->kind == TARGET_PREFIX)
+		return err_set(e, "connections to an address are carried as bytes already; "
+				  "leave `raw` out");
+	if (!covers_port(r, HTTP_PORT) && !covers_port(r, HTTPS_PORT))
+		return err_set(e, "only ports 80 and 443 are looked into, others are carried as "
+				  "bytes already; leave `raw` out");
+	return 0;
+}
+
+static int check_private(const struct rule *r, struct err *e)
+{
+	if (!r->private_ok)
+		return 0;
+	if (r->effect == EFFECT_DENY)
+		return err_set(e, "`private` widens what is allowed; leave it out of a deny");
+	if (r->kind == TARGET_PREFIX)
+		return err_set(e, "an address that is listed needs no `private`; leave it out");
+	return 0;
+}
+
+/*
+ * A request is seen on port 80 alone: on other ports bytes are carried, and on 443 they are
+ * encrypted. A rule that also covered those would be silently weaker than it reads.
+ */
+static int check_request(const struct rule *r, struct err *e)
+{
+	const struct rule_detail *d = r->detail;
+	const char *what;
+
+	if (!d || (!d->methods && !d->paths))
+		return 0;
+	what = d->methods ? "methods" : "paths";
+	if (r->kind == TARGET_PREFIX)
+		return err_set(e,
+			       "`%s` cannot be held for an address, where requests are not "
+			       "looked at; name the host",
+			       what);
+	if (r->raw || r->protos & ~PROTO_TCP)
+		return err_set(e, "`%s` are for plain HTTP; leave `proto` out", what);
+	if (covers_port(r, HTTPS_PORT))
+		return err_set(e,
+			       "`%s` on port 443 need inspection, which is not in this version; "
+			       "restrict to `ports: [80]`",
+			       what);
+	if (d->n_ports != 1 || d->ports[0].lo != HTTP_PORT || d->ports[0].hi != HTTP_PORT)
+		return err_set(e, "`%s` are held on port 80 only; restrict to `ports: [80]`", what);
+	return 0;
+}
+
+/* Loopback never leaves the sandbox: a rule for it would do nothing. */
+static int check_address(const struct rule *r, struct err *e)
+{
+	unsigned whole = addr_is_v4(&r->prefix.addr) && r->prefix.bits >= 96 ? 96 : 0;
+
+	if (r->kind != TARGET_PREFIX)
+		return 0;
+	if (r->prefix.bits == whole && r->effect == EFFECT_ALLOW)
+		return err_set(e, "it would allow every address; use `open` (public addresses) or "
+				  "`any`, or list the networks");
+	if (address_classify(&r->prefix.addr).kind == SPECIAL_LOOPBACK)
+		return err_set(e, "loopback inside a sandbox is the sandbox itself; for a port of "
+				  "this machine's loopback use `host_ports`");
+	return 0;
+}
+
+int rule_check(const struct rule *r, struct err *e)
+{
+	if (check_address(r, e) || check_protocol(r, e) || check_raw(r, e))
+		return -1;
+	return check_private(r, e) || check_request(r, e) ? -1 : 0;
+}
+
+int policy_take_rule(struct policy *p, struct rule *r, struct err *e)
+{
+	if (p->n_rules == p->cap_rules) {
+		size_t cap = p->cap_rules ? 2 * p->cap_rules : 16;
+		struct rule *more = reallocarray(p->rules, cap, sizeof(*more));
+
+		if (!more) {
+			rule_clear(r);
+			return err_set(e, "out of memory");
+		}
+		p->rules = more;
+		p->cap_rules = cap;
+	}
+	p->rules[p->n_rules++] = *r;
+	*r = (struct rule){0};
+	return 0;
+}

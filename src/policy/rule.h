@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rule: reading one rule of a person's, piece by piece, and what its pieces mean together.
+ *
+ * Both forms (policy.md 2) fill the same `struct rule` through the functions here, so that the
+ * short and the long form cannot come to differ. A message names what is wrong and what to write;
+ * the caller puts the entry, or its place in a file, before it.
+ */
+#ifndef SG_POLICY_RULE_H
+#define SG_POLICY_RULE_H
+
+#include "policy/policy.h"
+
+/* TARGET[:PORTS][/PROTO] or site:HOST. On an error r is empty. 0 or -1. */
+int rule_parse_short(struct span text, enum effect effect, struct rule *r,
+		     struct err *e) sg_must_check;
+
+/* A name, wildcard, address or network, without ports; `brackets`: it stood between [ and ]. */
+int rule_parse_target(struct span text, bool brackets, struct rule *r, struct err *e) sg_must_check;
+
+/* "22,443", "1000-2000" or "*", added to the rule's ports. */
+int rule_parse_ports(struct span text, struct rule *r, struct err *e) sg_must_check;
+
+/* "tcp", "udp", "icmp", "raw", or several joined by "+". */
+int rule_parse_proto(struct span text, struct rule *r, struct err *e) sg_must_check;
+
+/* What the pieces say together; a rule that could not be enforced as written is refused. */
+int rule_check(const struct rule *r, struct err *e) sg_must_check;
+
+/* What the rule covers when its defaults are filled in; points into r or to constants. */
+struct rule_scope {
+	uint8_t protos; /* bits of enum proto */
+	size_t n;
+	const struct port_range *ports; /* for TCP and UDP */
+};
+struct rule_scope rule_scope_of(const struct rule *r);
+
+/* The detail, made when there is none yet. NULL without memory, with the message. */
+struct rule_detail *rule_need_detail(struct rule *r, struct err *e);
+
+/* Frees what the rule holds, and empties it. */
+void rule_clear(struct rule *r);
+
+/* Moves the rule to the end of p, also when it fails for want of memory. */
+int policy_take_rule(struct policy *p, struct rule *r, struct err *e) sg_must_check;
+
+/* The names of NULL-terminated lists of strings, freed with the list. */
+void string_list_free(char **list);
+char **string_list_copy(char *const *list);
+
+#endif
