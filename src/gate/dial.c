@@ -6,7 +6,6 @@
  * unreachable, or nothing at all.
  */
 #include <errno.h>
-#include <netinet/tcp.h>
 #include <seccomp.h>
 #include <sys/socket.h>
 
@@ -20,7 +19,6 @@ const int dial_syscalls[] = {SCMP_SYS(socket),	   SCMP_SYS(connect), SCMP_SYS(se
 static int dial_one(struct flow *fl, const struct endpoint *to)
 {
 	static const struct linger reset_on_close = {1, 0};
-	static const int on = 1;
 	struct sockaddr_storage ss;
 	socklen_t n = endpoint_to_sockaddr(to, &ss);
 	int fd = socket(ss.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -29,8 +27,6 @@ static int dial_one(struct flow *fl, const struct endpoint *to)
 	if (fd < 0)
 		return -errno;
 	setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset_on_close, sizeof(reset_on_close));
-	setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	if (connect(fd, (struct sockaddr *)&ss, n) != 0 && errno != EINPROGRESS) {
 		r = -errno;
 		close(fd);

@@ -70,6 +70,7 @@ struct flow {
 	struct timer timer;
 	enum inspection inspection;
 	bool by_default;	 /* admitted by the base, not by a rule */
+	bool no_delay;	      /* set on the host's socket already */
 	bool keepalive;		 /* set on the host's socket already */
 	bool timer_is_idle;	 /* INSPECTING: not one octet of the client yet */
 	bool queued;		 /* in the list of flows to go on with in the next turn */

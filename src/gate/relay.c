@@ -10,7 +10,9 @@
  * from the source only as far as the sink has taken them or a pipe holds them: recv looks
  * (MSG_PEEK), send says how many went, and that many are dropped from the source
  * (MSG_TRUNC). So a direction without a pipe keeps nothing of its own, and one whose sink
- * is full costs no memory here: the kernel's own window closes.
+ * is full costs no memory here: the kernel's own window closes. Only the very first read of
+ * a direction is taken at once, since an empty send queue holds it; should the kernel be out
+ * of memory for it, the flow is reset rather than cut.
  *
  * `credit` bounds what may move before the client's octets are looked at again (inspect.c)
  * and what a limit leaves; a pipe never holds more than was credited.
@@ -24,13 +26,19 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/tcp.h>
 #include <seccomp.h>
 #include <sys/socket.h>
 
-enum { COPY_OCTETS = 64 * 1024, COPY_FIRST = 16 * 1024, ROUND = 1024 * 1024 };
+enum {
+	COPY_OCTETS = 64 * 1024,
+	COPY_FIRST = 16 * 1024,
+	TAKE_FIRST = 8 * 1024,
+	ROUND = 1024 * 1024
+};
 
-const int relay_syscalls[] = {SCMP_SYS(recvfrom), SCMP_SYS(sendto), SCMP_SYS(splice),
-			      SCMP_SYS(shutdown), -1};
+const int relay_syscalls[] = {SCMP_SYS(recvfrom), SCMP_SYS(sendto),	SCMP_SYS(splice),
+			      SCMP_SYS(shutdown), SCMP_SYS(setsockopt), -1};
 
 /* One way of one flow, with its ends by their part in it. */
 struct way {
@@ -138,15 +146,44 @@ enum moved relay_peek(struct side *s, struct span *seen)
 	return MOVED_SOME;
 }
 
-static enum moved move_by_copy(struct way w)
+static void account(struct way w, size_t n)
 {
-	enum reason why;
-	size_t want = at_most(w, sizeof(octets), &why);
-	ssize_t sent, n;
+	spend(w, n);
+	count(w, n);
+}
 
-	if (!want)
-		return meet_limit(w, why);
-	n = recv(w.source->watch.fd, octets, want, MSG_PEEK);
+/* The sandbox's side does without Nagle's delay from the start; the world's from the second send
+ * on. */
+static void send_without_delay(struct way w)
+{
+	static const int on = 1;
+
+	if (w.flow->no_delay || w.sink != &w.flow->out)
+		return;
+	setsockopt(w.sink->watch.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	w.flow->no_delay = true;
+}
+
+static enum moved take_first(struct way w, size_t want)
+{
+	ssize_t n;
+
+	want = want < TAKE_FIRST ? want : TAKE_FIRST;
+	n = recv(w.source->watch.fd, octets, want, 0);
+	if (n <= 0)
+		return read_failed(w.source, n);
+	if (send(w.sink->watch.fd, octets, (size_t)n, MSG_NOSIGNAL) != n)
+		return MOVED_ERROR;
+	note_short_read(w, want, (size_t)n);
+	account(w, (size_t)n);
+	return MOVED_SOME;
+}
+
+static enum moved copy_what_the_sink_takes(struct way w, size_t want)
+{
+	ssize_t n = recv(w.source->watch.fd, octets, want, MSG_PEEK);
+	ssize_t sent;
+
 	if (n <= 0)
 		return read_failed(w.source, n);
 	sent = send(w.sink->watch.fd, octets, (size_t)n, MSG_NOSIGNAL);
@@ -162,9 +199,21 @@ static enum moved move_by_copy(struct way w)
 		note_short_read(w, want, (size_t)n);
 	if (recv(w.source->watch.fd, octets, (size_t)sent, MSG_TRUNC) != sent)
 		return MOVED_ERROR;
-	spend(w, (size_t)sent);
-	count(w, (size_t)sent);
+	account(w, (size_t)sent);
 	return MOVED_SOME;
+}
+
+static enum moved move_by_copy(struct way w)
+{
+	enum reason why;
+	size_t want = at_most(w, sizeof(octets), &why);
+
+	if (!want)
+		return meet_limit(w, why);
+	if (w.d->octets == 0)
+		return take_first(w, want);
+	send_without_delay(w);
+	return copy_what_the_sink_takes(w, want);
 }
 
 static enum moved drain_pipe(struct way w)
@@ -193,7 +242,7 @@ static enum moved fill_pipe(struct way w)
 	if (!want)
 		return meet_limit(w, why);
 	n = splice(w.source->watch.fd, NULL, w.d->pipe->write, NULL, want,
-			   SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
+		   SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
 
 	if (n <= 0)
 		return read_failed(w.source, n);
@@ -206,6 +255,7 @@ static enum moved move_by_splice(struct way w)
 {
 	enum moved m;
 
+	send_without_delay(w);
 	if (!w.d->pipe)
 		w.d->pipe = pipes_borrow(w.flow->gate->pipes);
 	if (!w.d->pipe)
