@@ -7,7 +7,8 @@
  *	1 detach	nothing of the supervisor's is left but the control socket
  *	2 user ns	root over what follows, an ordinary user everywhere else
  *	3 side		the sandbox's side is forked and works at the same time
- *	4 network ns	the airlock: settings, link0, routes, rules; then both sides are waited for
+ *	4 network ns	the airlock: settings, link0, routes; the loader of the rules works at
+ *			the same time, and takes with it the memory that nftables needs
  *	5 confine	CAP_NET_ADMIN over the airlock, one file (/dev/net/tun), few calls
  *	6 gate's	tun0, its routes and the listeners, made and handed over
  *	7 serve		RENEW does stage 6 again; COUNT reads the counters; end of stream ends it
@@ -25,9 +26,11 @@
 #include <fcntl.h>
 #include <linux/if_tun.h>
 #include <linux/rtnetlink.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -47,14 +50,20 @@
 static const char tun_folder[] = "/dev/net";
 static const char tun_device[] = "/tun";
 
-enum { SIDE_TIMEOUT_MS = 5000, METRIC_LAST = 0x7fffffff };
+enum { HELPER_TIMEOUT_MS = 5000, METRIC_LAST = 0x7fffffff };
 enum { PREF_GATE = 10, PREF_SOCKET = 11, PREF_STRAY = 12, PREF_LOCAL = 100 };
+
+/* A child that works at the same time and says when it is done. */
+struct helper {
+	pid_t pid;
+	int sock;
+};
 
 struct keeper {
 	const struct airlock_config *config;
-	int control; /* to the supervisor */
-	int side;    /* to the sandbox's side; -1 once it is ready */
-	pid_t side_pid;
+	int control;	      /* to the supervisor */
+	struct helper side;   /* makes the sandbox's namespaces and its end of the link */
+	struct helper loader; /* loads the rules */
 	bool v6;	      /* the kernel has IPv6 */
 	struct message ready; /* collects what the supervisor gets */
 	struct nl route, netfilter;
@@ -70,36 +79,70 @@ static bool kernel_has_ipv6(void)
 	return true;
 }
 
-static int start_side(struct keeper *k, struct err *e)
+/* Returns in the child as well, with h->pid 0 and its end of the socket pair. */
+static int start_helper(struct helper *h, struct err *e)
 {
 	int pair[2];
-	pid_t self = getpid();
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_set(e, "cannot make a socket pair: %s", strerror(errno));
-	k->side = pair[0];
-	k->side_pid = fork();
-	if (k->side_pid == 0)
-		sandbox_side_main(k->config, k->v6, pair[1], self);
-	close(pair[1]);
-	if (k->side_pid < 0)
+	h->pid = fork();
+	h->sock = pair[h->pid == 0];
+	close(pair[h->pid != 0]);
+	if (h->pid < 0)
 		return err_set(e, "cannot fork: %s", strerror(errno));
 	return 0;
 }
 
-/* The next message of the sandbox's side, which must be of this kind. */
-static int await_side(struct keeper *k, enum message_kind kind, struct message *m, struct err *e)
+/* The helper's next message, which must be of this kind. */
+static int await_helper(struct helper *h, enum message_kind kind, struct message *m, struct err *e)
 {
-	int error = message_receive(k->side, m, SIDE_TIMEOUT_MS);
+	int error = message_receive(h->sock, m, HELPER_TIMEOUT_MS);
 
 	if (error < 0)
-		return err_set(e, "the sandbox's side of the airlock gave no answer: %s",
+		return err_set(e, "a helper of the airlock's keeper gave no answer: %s",
 			       strerror(-error));
 	if (m->kind == (uint32_t)kind)
 		return 0;
 	*e = m->err;
 	message_close_fds(m);
 	return -1;
+}
+
+static int start_side(struct keeper *k, struct err *e)
+{
+	pid_t self = getpid();
+
+	if (start_helper(&k->side, e) < 0)
+		return -1;
+	if (k->side.pid == 0)
+		sandbox_side_main(k->config, k->v6, k->side.sock, self);
+	return 0;
+}
+
+/* No confinement: the loader reads nothing but the rules, and ends within milliseconds. */
+static void loader_main(struct keeper *k, pid_t parent) sg_noreturn;
+static void loader_main(struct keeper *k, pid_t parent)
+{
+	struct message m;
+
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
+		_exit(1);
+	message_init(&m, MESSAGE_RULES_LOADED);
+	if (rules_load(k->v6, &m.err) < 0)
+		m.kind = MESSAGE_FAILED;
+	_exit(message_send(k->loader.sock, &m) < 0);
+}
+
+static int start_loader(struct keeper *k, struct err *e)
+{
+	pid_t self = getpid();
+
+	if (start_helper(&k->loader, e) < 0)
+		return -1;
+	if (k->loader.pid == 0)
+		loader_main(k, self);
+	return 0;
 }
 
 static int enter_airlock(struct keeper *k, struct err *e)
@@ -130,9 +173,8 @@ static int run_links(struct keeper *k, struct err *e)
 static int make_link(struct keeper *k, struct err *e)
 {
 	struct message m;
-	int error;
 
-	if (await_side(k, MESSAGE_NAMESPACES, &m, e) < 0)
+	if (await_helper(&k->side, MESSAGE_NAMESPACES, &m, e) < 0)
 		return -1;
 	k->ready.fds[SLOT_USERNS] = m.fds[SLOT_USERNS];
 	k->ready.fds[SLOT_NETNS] = m.fds[SLOT_NETNS];
@@ -140,10 +182,10 @@ static int make_link(struct keeper *k, struct err *e)
 	if (run_links(k, e) < 0)
 		return -1;
 	message_init(&m, MESSAGE_LINK_IS_HERE);
-	error = message_send(k->side, &m);
-	if (error < 0)
-		return err_set(e, "the sandbox's side of the airlock has ended");
-	return 0;
+	/* A side that takes no message has ended, and its last message says why. */
+	return message_send(k->side.sock, &m) < 0
+		       ? await_helper(&k->side, MESSAGE_SIDE_READY, &m, e)
+		       : 0;
 }
 
 /* To a socket here whatever the address; and where the gate's packets go when there is no tun0. */
@@ -199,19 +241,22 @@ static int configure_link(struct keeper *k, struct err *e)
 	return run_links(k, e);
 }
 
-/* The sandbox's side is done, and gone unless it is the door; packets pass the link both ways. */
-static int finish_side(struct keeper *k, struct err *e)
+/* Both helpers are done, and gone unless one is the door; packets pass the link both ways. */
+static int finish_helpers(struct keeper *k, struct err *e)
 {
 	struct message m;
 	int error;
 
-	if (await_side(k, MESSAGE_SIDE_READY, &m, e) < 0)
+	if (await_helper(&k->side, MESSAGE_SIDE_READY, &m, e) < 0)
 		return -1;
 	k->ready.fds[SLOT_DOOR] = m.fds[SLOT_DOOR];
-	close(k->side);
-	k->side = -1;
+	if (await_helper(&k->loader, MESSAGE_RULES_LOADED, &m, e) < 0)
+		return -1;
+	close(k->side.sock);
+	close(k->loader.sock);
+	waitpid(k->loader.pid, NULL, 0);
 	if (!k->config->door)
-		waitpid(k->side_pid, NULL, 0);
+		waitpid(k->side.pid, NULL, 0);
 	error = link_await_carrier(&k->route, LINK_INDEX_LINK0);
 	return error < 0 ? missing_link(k->route.failed, -error, e) : 0;
 }
@@ -304,8 +349,8 @@ static int make_airlock(struct keeper *k, pid_t parent, struct err *e)
 	k->control = CONFINE_KEPT_FD;
 	k->v6 = kernel_has_ipv6();
 	if (userns_enter(0, 0, e) < 0 || start_side(k, e) < 0 || enter_airlock(k, e) < 0 ||
-	    make_link(k, e) < 0 || configure_link(k, e) < 0 || rules_load(k->v6, e) < 0 ||
-	    finish_side(k, e) < 0 || confine(k, e) < 0)
+	    make_link(k, e) < 0 || start_loader(k, e) < 0 || configure_link(k, e) < 0 ||
+	    finish_helpers(k, e) < 0 || confine(k, e) < 0)
 		return -1;
 	return make_gate_side(k, &k->ready, e);
 }
@@ -377,7 +422,6 @@ void keeper_main(const struct airlock_config *c, int control, pid_t parent)
 
 	k.config = c;
 	k.control = control;
-	k.side = -1;
 	k.route.fd = -1;
 	k.netfilter.fd = -1;
 	message_init(&k.ready, MESSAGE_READY);

@@ -14,7 +14,7 @@
 
 /* Who sends it → to whom. */
 enum message_kind {
-	MESSAGE_FAILED = 1,   /* keeper → supervisor, sandbox's side → keeper: text says why */
+	MESSAGE_FAILED = 1,   /* keeper → supervisor, a helper → keeper: err says why */
 	MESSAGE_READY,	      /* keeper → supervisor: all descriptors */
 	MESSAGE_RENEW,	      /* supervisor → keeper: for a new gate */
 	MESSAGE_RENEWED,      /* keeper → supervisor: tun and listeners */
@@ -23,6 +23,7 @@ enum message_kind {
 	MESSAGE_NAMESPACES,   /* sandbox's side → keeper: its two namespaces */
 	MESSAGE_LINK_IS_HERE, /* keeper → sandbox's side: eth0 is there */
 	MESSAGE_SIDE_READY,   /* sandbox's side → keeper: the door, if there is one */
+	MESSAGE_RULES_LOADED, /* the loader of rules → keeper */
 };
 
 enum message_slot {

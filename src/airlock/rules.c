@@ -50,8 +50,8 @@
 #define SANDBOX6   AIRLOCK_SANDBOX_V6
 
 /*
- * `ip saddr` stands before `tproxy ip`, or nft finds conflicting protocols. `ether type` is not
- * left to be implied: it is what tells a tagged frame from a bare one.
+ * `ether type` is not left to be implied: it is what tells a tagged frame from a bare one. And
+ * `ip saddr` stands before `tproxy ip`, or nft finds conflicting protocols.
  */
 static const char *const rules[] = {
 	"table netdev " TABLE " {",
