@@ -90,6 +90,8 @@ static bool covers_port(const struct rule *r, uint16_t port)
 
 static int check_protocol(const struct rule *r, struct err *e)
 {
+	if (r->any_port && r->detail && r->detail->n_ports)
+		return err_set(e, "`*` is every port; leave the others out");
 	if ((r->protos & PROTO_ICMP) && r->ports_written)
 		return err_set(e, "ICMP has no ports; leave the ports out");
 	if ((r->protos & PROTO_UDP) && !r->ports_written && r->kind != TARGET_PREFIX &&

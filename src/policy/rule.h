@@ -15,6 +15,18 @@
 int rule_parse_short(struct span text, enum effect effect, struct rule *r,
 		     struct err *e) sg_must_check;
 
+/* The pieces of a short form, not yet read. */
+struct short_form {
+	struct span target;
+	bool brackets; /* the target stood between [ and ] */
+	bool has_ports, has_proto;
+	struct span ports, proto;
+};
+int rule_cut_short(struct span text, struct short_form *f, struct err *e) sg_must_check;
+
+/* 0, or -1 with the message when the text is a URL. */
+int rule_refuse_url(struct span text, struct err *e) sg_must_check;
+
 /* A name, wildcard, address or network, without ports; `brackets`: it stood between [ and ]. */
 int rule_parse_target(struct span text, bool brackets, struct rule *r, struct err *e) sg_must_check;
 

@@ -4,14 +4,6 @@
 #include "policy/quote.h"
 #include "policy/rule.h"
 
-struct short_form {
-	struct span target;
-	bool brackets; /* the target stood between [ and ] */
-	bool has_ports, has_proto;
-	struct span ports, proto;
-};
-
-
 static struct span span_before(struct span s, const void *p)
 {
 	return span_of(s.p, (size_t)((const uint8_t *)p - s.p));
@@ -36,17 +28,15 @@ static bool is_letter(uint8_t c)
 
 /* ---- A URL in place of a rule ---- */
 
-static bool is_url(struct span text)
-{
-	return memmem(text.p, text.n, "://", 3) != NULL;
-}
-
-static int refuse_url(struct span text, struct err *e)
+int rule_refuse_url(struct span text, struct err *e)
 {
 	const uint8_t *scheme = memmem(text.p, text.n, "://", 3);
-	struct span host = span_of(scheme + 3, (size_t)(text.p + text.n - scheme - 3));
+	struct span host;
 	char shown[QUOTE_MAX];
 
+	if (!scheme)
+		return 0;
+	host = span_of(scheme + 3, (size_t)(text.p + text.n - scheme - 3));
 	for (size_t i = 0; i < host.n; i++)
 		if (strchr("/?#", host.p[i]))
 			host.n = i;
@@ -241,14 +231,15 @@ static void cut_ports(struct span text, struct short_form *f)
 	f->ports = span_after(text, first);
 }
 
-static int cut_short_form(struct span text, struct short_form *f, struct err *e)
+int rule_cut_short(struct span text, struct short_form *f, struct err *e)
 {
+	*f = (struct short_form){0};
 	if (text.n >= 5 && memcmp(text.p, "site:", 5) == 0)
 		text = span_of(text.p + 5, text.n - 5);
 	if (text.n == 0)
 		return err_set(e, "it is empty; write a name, an address or a network");
-	if (is_url(text))
-		return refuse_url(text, e);
+	if (rule_refuse_url(text, e))
+		return -1;
 	cut_proto(&text, f);
 	if (text.n && text.p[0] == '[')
 		return cut_brackets(text, f, e);
@@ -258,9 +249,9 @@ static int cut_short_form(struct span text, struct short_form *f, struct err *e)
 
 static int parse_pieces(struct span text, struct rule *r, struct err *e)
 {
-	struct short_form f = {0};
+	struct short_form f;
 
-	if (cut_short_form(text, &f, e) || rule_parse_target(f.target, f.brackets, r, e))
+	if (rule_cut_short(text, &f, e) || rule_parse_target(f.target, f.brackets, r, e))
 		return -1;
 	if (f.has_ports && rule_parse_ports(f.ports, r, e))
 		return -1;

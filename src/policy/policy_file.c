@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* policy_file: from a document to a policy; one function a key. */
+#include <stdio.h>
+
+#include "policy/quote.h"
+#include "policy/rule_entry.h"
+
+enum { LIMIT_MAX = 1 << 20, PUBLISH_MAX = 256, HOST_PORTS_MAX = 256 };
+
+struct file {
+	struct value_reader v;
+	struct policy *p;
+	const struct node *network; /* the node that set the base; NULL: none did */
+};
+
+static int read_version(void *context, const struct node *key, const struct node *value)
+{
+	struct file *f = context;
+	uint64_t version;
+
+	if (value_number(&f->v, value, 1, UINT32_MAX, &version))
+		return -1;
+	if (version > POLICY_FORMAT_VERSION)
+		return node_error(f->v.d, value, f->v.e,
+				  "format version %llu needs a newer sandgate; this one knows "
+				  "versions up to %d",
+				  (unsigned long long)version, POLICY_FORMAT_VERSION);
+	return 0;
+}
+
+static int read_network(void *context, const struct node *key, const struct node *value)
+{
+	struct file *f = context;
+	const char *word;
+
+	if (value_string(&f->v, value, &word))
+		return -1;
+	f->network = value;
+	return policy_set_network(f->p, word, f->v.e) ? node_prefix(f->v.d, value, f->v.e) : 0;
+}
+
+static int read_permissions(void *context, const struct node *key, const struct node *value)
+{
+	struct file *f = context;
+	char shown[QUOTE_MAX];
+	const char *word;
+
+	if (value_list(&f->v, value, true))
+		return -1;
+	if (value->n == 0)
+		return 0;
+	if (value_string(&f->v, &value->items[0], &word))
+		return -1;
+	return node_error(f->v.d, &value->items[0], f->v.e,
+			  "permission %s: permissions are not in this version; list the hosts it "
+			  "stands for under `allow`",
+			  quote_string(word, shown));
+}
+
+static int read_rules(struct file *f, const struct node *value, enum effect effect)
+{
+	struct rule r;
+
+	for (size_t i = 0; i < value->n; i++) {
+		if (rule_entry_read(&f->v, &value->items[i], effect, &r))
+			return -1;
+		if (policy_take_rule(f->p, &r, f->v.e))
+			return node_prefix(f->v.d, &value->items[i], f->v.e);
+	}
+	return 0;
+}
+
+static int read_allow(void *context, const struct node *key, const struct node *value)
+{
+	struct file *f = context;
+
+	if (value_list(&f->v, value, true))
+		return -1;
+	if (value->n == 0)
+		return node_error(f->v.d, key, f->v.e,
+				  "an empty `allow` list allows nothing; leave it out and say "
+				  "`network: deny`");
+	return read_rules(f, value, EFFECT_ALLOW);
+}
+
+static int read_deny(void *context, const struct node *key, const struct node *value)
+{
+	struct file *f = context;
+
+	if (value_list(&f->v, value, true))
+		return -1;
+	return read_rules(f, value, EFFECT_DENY);
+}
+
+/* ---- Settings of one word ---- */
+
+static int read_choice(struct file *f, const struct node *value, const char *usual,
+		       const char *other, bool *is_other)
+{
+	const char *words[] = {usual, other};
+	size_t index;
+
+	if (value_word(&f->v, value, words, sg_array_len(words), &index))
+		return -1;
+	*is_other = index == 1;
+	return 0;
+}
+
+static int read_dns(void *context, const struct node *key, const struct node *value)
+{
+	struct file *f = context;
+
+	return read_choice(f, value, "on", "off", &f->p->dns_off);
+}
+
+static int read_dns_answers(void *context, const struct node *key, const struct node *value)
+{
+	struct file *f = context;
+	bool synthetic;
+
+	if (read_choice(f, value, "real", "synthetic", &synthetic))
+		return -1;
+	f->p->dns_answers = synthetic ? DNS_ANSWERS_SYNTHETIC : DNS_ANSWERS_REAL;
+	return 0;
+}
+
+static int read_dns_refusal(void *context, const struct node *key, const struct node *value)
+{
+	struct file *f = context;
+	bool nxdomain;
+
+	if (read_choice(f, value, "refused", "nxdomain", &nxdomain))
+		return -1;
+	f->p->dns_refusal = nxdomain ? DNS_REFUSAL_NXDOMAIN : DNS_REFUSAL_REFUSED;
+	return 0;
+}
+
+static int read_quic(void *context, const struct node *key, const struct node *value)
+{
+	struct file *f = context;
+
+	return read_choice(f, value, "refuse", "allow", &f->p->quic_allow);
+}
+
+static int read_ech(void *context, const struct node *key, const struct node *value)
+{
+	struct file *f = context;
+
+	return read_choice(f, value, "allow", "refuse", &f->p->ech_refuse);
+}
+
+/* ---- Ports of the host ---- */
+
+static bool has_host_port(const struct policy *p, uint64_t port)
+{
+	for (size_t i = 0; i < p->n_host_ports; i++)
+		if (p->host_ports[i] == port)
+			return true;
+	return false;
+}
+
+static int read_host_ports(void *context, const struct node *key, const struct node *value)
+{
+	struct file *f = context;
+	uint64_t port;
+
+	if (value_list(&f->v, value, true))
+		return -1;
+	if (value->n > HOST_PORTS_MAX)
+		return node_error(f->v.d, value, f->v.e, "more than %d ports", HOST_PORTS_MAX);
+	f->p->host_ports = calloc(value->n + 1, sizeof(*f->p->host_ports));
+	if (!f->p->host_ports)
+		return node_error(f->v.d, value, f->v.e, "out of memory");
+	for (size_t i = 0; i < value->n; i++) {
+		if (value_number(&f->v, &value->items[i], 1, UINT16_MAX, &port))
+			return -1;
+		if (!has_host_port(f->p, port))
+			f->p->host_ports[f->p->n_host_ports++] = (uint16_t)port;
+	}
+	return 0;
+}
+
+/* "8080:3000", both from 1 to 65535. */
+static bool parse_publish(const char *text, struct publish *out)
+{
+	unsigned host, sandbox;
+	char again[16];
+
+	if (sscanf(text, "%5u:%5u", &host, &sandbox) != 2 || host == 0 || sandbox == 0 ||
+	    host > UINT16_MAX || sandbox > UINT16_MAX)
+		return false;
+	snprintf(again, sizeof(again), "%u:%u", host, sandbox);
+	*out = (struct publish){.host = (uint16_t)host, .sandbox = (uint16_t)sandbox};
+	return strcmp(again, text) == 0;
+}
+
+static int add_publish(struct file *f, const struct node *value)
+{
+	struct publish one;
+	char shown[QUOTE_MAX];
+	const char *text;
+
+	if (value_string(&f->v, value, &text))
+		return -1;
+	if (!parse_publish(text, &one))
+		return node_error(f->v.d, value, f->v.e,
+				  "%s is not HOST:SANDBOX, two ports from 1 to 65535; write "
+				  "\"8080:3000\"",
+				  quote_string(text, shown));
+	for (size_t i = 0; i < f->p->n_publish; i++)
+		if (f->p->publish[i].host == one.host)
+			return node_error(f->v.d, value, f->v.e,
+					  "port %u of the host is published twice; leave one out",
+					  one.host);
+	f->p->publish[f->p->n_publish++] = one;
+	return 0;
+}
+
+static int read_publish(void *context, const struct node *key, const struct node *value)
+{
+	struct file *f = context;
+
+	if (value_list(&f->v, value, true))
+		return -1;
+	if (value->n > PUBLISH_MAX)
+		return node_error(f->v.d, value, f->v.e, "more than %d ports", PUBLISH_MAX);
+	f->p->publish = calloc(value->n + 1, sizeof(*f->p->publish));
+	if (!f->p->publish)
+		return node_error(f->v.d, value, f->v.e, "out of memory");
+	for (size_t i = 0; i < value->n; i++)
+		if (add_publish(f, &value->items[i]))
+			return -1;
+	return 0;
+}
+
+/* ---- Limits ---- */
+
+static int read_limit(struct file *f, const struct node *value, uint32_t *out)
+{
+	uint64_t v;
+
+	if (value_number(&f->v, value, 1, LIMIT_MAX, &v))
+		return -1;
+	*out = (uint32_t)v;
+	return 0;
+}
+
+static int read_bytes(struct file *f, const struct node *value, uint64_t *out)
+{
+	return value_number(&f->v, value, 0, INT64_MAX, out);
+}
+
+static int read_flows(void *context, const struct node *key, const struct node *value)
+{
+	struct file *f = context;
+
+	return read_limit(f, value, &f->p->limits.flows);
+}
+
+static int read_flows_per_second(void *context, const struct node *key, const struct node *value)
+{
+	struct file *f = context;
+
+	return read_limit(f, value, &f->p->limits.flows_per_second);
+}
+
+static int read_flows_burst(void *context, const struct node *key, const struct node *value)
+{
+	struct file *f = context;
+
+	return read_limit(f, value, &f->p->limits.flows_burst);
+}
+
+static int read_wildcard_names(void *context, const struct node *key, const struct node *value)
+{
+	struct file *f = context;
+
+	return read_limit(f, value, &f->p->limits.wildcard_names_per_minute);
+}
+
+static int read_bytes_out(void *context, const struct node *key, const struct node *value)
+{
+	struct file *f = context;
+
+	return read_bytes(f, value, &f->p->limits.bytes_out);
+}
+
+static int read_bytes_per_host(void *context, const struct node *key, const struct node *value)
+{
+	struct file *f = context;
+
+	return read_bytes(f, value, &f->p->limits.bytes_out_per_host);
+}
+
+static int read_limits(void *context, const struct node *key, const struct node *value)
+{
+	static const struct value_key keys[] = {
+		{"flows", read_flows},
+		{"flows_per_second", read_flows_per_second},
+		{"flows_burst", read_flows_burst},
+		{"wildcard_names_per_minute", read_wildcard_names},
+		{"bytes_out", read_bytes_out},
+		{"bytes_out_per_host", read_bytes_per_host},
+	};
+	struct file *f = context;
+
+	return value_map(&f->v, value, keys, sg_array_len(keys), f);
+}
+
+/* What a policy will be able to say. Read over, it would be a setting that does nothing. */
+static int refuse_future(void *context, const struct node *key, const struct node *value)
+{
+	struct file *f = context;
+
+	return node_error(f->v.d, key, f->v.e, "`%s` is not in this version; leave it out",
+			  key->text);
+}
+
+static const struct value_key keys[] = {
+	{"version", read_version},
+	{"network", read_network},
+	{"permissions", read_permissions},
+	{"allow", read_allow},
+	{"deny", read_deny},
+	{"dns", read_dns},
+	{"dns_answers", read_dns_answers},
+	{"dns_refusal", read_dns_refusal},
+	{"quic", read_quic},
+	{"ech", read_ech},
+	{"host_ports", read_host_ports},
+	{"publish", read_publish},
+	{"limits", read_limits},
+	{"credentials", refuse_future},
+	{"tools", refuse_future},
+	{"apps", refuse_future},
+};
+_Static_assert(sg_array_len(keys) <= VALUE_KEYS_MAX, "value_map remembers each key");
+
+static int read_policy(struct file *f, const struct document *d)
+{
+	if (d->empty)
+		return node_error(d, &d->root, f->v.e,
+				  "the file is empty; to allow nothing, write `network: deny`");
+	if (value_map(&f->v, &d->root, keys, sg_array_len(keys), f))
+		return -1;
+	if (policy_validate(f->p, f->v.e))
+		return node_prefix(d, f->network ? f->network : &d->root, f->v.e);
+	return 0;
+}
+
+int policy_parse(struct span text, enum policy_syntax syntax, const char *file, struct policy *p,
+		 struct err *e)
+{
+	struct document d;
+	struct file f = {.v = {.d = &d, .e = e}, .p = p};
+	int rc;
+
+	policy_init(p);
+	if (document_parse(text, syntax, file, &d, e))
+		return -1;
+	rc = read_policy(&f, &d);
+	document_free(&d);
+	if (rc)
+		policy_free(p);
+	return rc;
+}
