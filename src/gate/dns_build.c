@@ -22,6 +22,7 @@ enum {
 	POINTER = 0xc000,
 	POINTER_MAX = 0x3fff,
 	ANY_TTL = 60,
+	SOA_ROOM = 96, /* that a reason leaves for the SOA of its answer */
 };
 
 static size_t opt_size(const struct dns_builder *d)
@@ -78,11 +79,11 @@ void dns_build_begin(struct dns_builder *d, const struct dns_query *q, enum dns_
 
 void dns_build_ede(struct dns_builder *d, enum dns_ede code, const char *text)
 {
-	size_t room;
+	size_t taken = d->b.n + OPT_SIZE + 6 + SOA_ROOM, room;
 
-	if (!d->edns || d->b.n + OPT_SIZE + 6 > d->size)
+	if (!d->edns || taken > d->size)
 		return;
-	room = d->size - d->b.n - OPT_SIZE - 6;
+	room = d->size - taken;
 	d->ede = code;
 	d->ede_text = span_of_string(text);
 	if (d->ede_text.n > room)

@@ -11,6 +11,7 @@
 #include "gate/names.h"
 #include "gate/refusals.h"
 #include "gate/resolver.h"
+#include "gate/wildcards.h"
 #include "policy/decide.h"
 
 /* Who asked: copied with the question and handed back with the answer; not looked into but `tcp`.
@@ -57,16 +58,7 @@ struct dns_counters {
 };
 void dns_server_count(const struct dns_server *s, struct dns_counters *out);
 
-/*
- * Names seen under wildcards, for `egress`. Calls `each` once a wildcard with the first
- * (at most 64) names and how many distinct ones there were in all, as far as memory tells.
- */
-struct dns_wildcard {
-	const struct name *wildcard; /* without "*." */
-	const struct name *names;    /* the first ones seen */
-	size_t n_names;
-	uint64_t seen;
-};
+/* Calls `each` once a wildcard that names were seen under, for `egress`. */
 void dns_server_each_wildcard(const struct dns_server *s,
 			      void (*each)(void *ctx, const struct dns_wildcard *w), void *ctx);
 

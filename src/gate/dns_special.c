@@ -10,73 +10,22 @@ struct special {
 
 /* The first match counts. */
 static const struct special specials[] = {
-	{"localhost", SPECIAL_LOOPBACK},
-	{"host.sandgate.internal", SPECIAL_GATE},
-	{"gateway.sandgate.internal", SPECIAL_GATE},
-	{"sandgate.internal", SPECIAL_NXDOMAIN},
-	{"invalid", SPECIAL_NXDOMAIN},	   /* RFC 6761, 6.4 */
-	{"test", SPECIAL_NXDOMAIN},	   /* RFC 6761, 6.2 */
-	{"onion", SPECIAL_NXDOMAIN},	   /* RFC 7686 */
-	{"local", SPECIAL_NXDOMAIN},	   /* RFC 6762: multicast, which does not leave the link */
-	{"alt", SPECIAL_NXDOMAIN},	   /* RFC 9476 */
-	{"resolver.arpa", SPECIAL_NODATA}, /* RFC 9462: there is no encrypted resolver to find */
-	{"ipv4only.arpa", SPECIAL_IPV4ONLY},
+	{"localhost", DNS_SPECIAL_LOOPBACK},
+	{"host.sandgate.internal", DNS_SPECIAL_GATE},
+	{"gateway.sandgate.internal", DNS_SPECIAL_GATE},
+	{"sandgate.internal", DNS_SPECIAL_NXDOMAIN},
+	{"invalid", DNS_SPECIAL_NXDOMAIN}, /* RFC 6761, 6.4 */
+	{"test", DNS_SPECIAL_NXDOMAIN},	   /* RFC 6761, 6.2 */
+	{"onion", DNS_SPECIAL_NXDOMAIN},   /* RFC 7686 */
+	{"local", DNS_SPECIAL_NXDOMAIN},   /* RFC 6762: multicast, which does not leave the link */
+	{"alt", DNS_SPECIAL_NXDOMAIN},	   /* RFC 9476 */
+	{"resolver.arpa",
+	 DNS_SPECIAL_NODATA}, /* RFC 9462: there is no encrypted resolver to find */
+	{"ipv4only.arpa", DNS_SPECIAL_IPV4ONLY},
 	/* Asked by browsers before they take another resolver than the system's. */
-	{"use-application-dns.net", SPECIAL_NXDOMAIN},
-	{"mask.icloud.com", SPECIAL_NXDOMAIN},
-	{"mask-h2.icloud.com", SPECIAL_NXDOMAIN},
-};
-
-/* Public services that answer DNS over HTTPS or TLS. Only names that serve nothing else. */
-static const char *const encrypted_dns[] = {
-	"1dot1dot1dot1.cloudflare-dns.com",
-	"cloudflare-dns.com",
-	"dns.adguard-dns.com",
-	"dns.adguard.com",
-	"dns.alidns.com",
-	"dns.controld.com",
-	"dns.digitale-gesellschaft.ch",
-	"dns.google",
-	"dns.google.com",
-	"dns.mullvad.net",
-	"dns.nextdns.io",
-	"dns.quad9.net",
-	"dns.sb",
-	"dns.switch.ch",
-	"dns.twnic.tw",
-	"dns10.quad9.net",
-	"dns11.quad9.net",
-	"dns9.quad9.net",
-	"dns0.eu",
-	"dns64.dns.google",
-	"dnsforge.de",
-	"doh.360.cn",
-	"doh.applied-privacy.net",
-	"doh.cleanbrowsing.org",
-	"doh.cox.net",
-	"doh.dns.apple.com",
-	"doh.dns.sb",
-	"doh.familyshield.opendns.com",
-	"doh.ffmuc.net",
-	"doh.li",
-	"doh.libredns.gr",
-	"doh.mullvad.net",
-	"doh.opendns.com",
-	"doh.pub",
-	"doh.quickline.ch",
-	"doh.sandbox.opendns.com",
-	"doh.tiar.app",
-	"doh.xfinity.com",
-	"dot.pub",
-	"family.cloudflare-dns.com",
-	"freedns.controld.com",
-	"mozilla.cloudflare-dns.com",
-	"one.one.one.one",
-	"ordns.he.net",
-	"private.canadianshield.cira.ca",
-	"security.cloudflare-dns.com",
-	"unfiltered.adguard-dns.com",
-	"wikimedia-dns.org",
+	{"use-application-dns.net", DNS_SPECIAL_NXDOMAIN},
+	{"mask.icloud.com", DNS_SPECIAL_NXDOMAIN},
+	{"mask-h2.icloud.com", DNS_SPECIAL_NXDOMAIN},
 };
 
 static bool is_at_or_below(const struct name *name, const char *zone)
@@ -94,15 +43,7 @@ enum dns_special dns_special_find(const struct name *name)
 	for (size_t i = 0; i < sg_array_len(specials); i++)
 		if (is_at_or_below(name, specials[i].zone))
 			return specials[i].kind;
-	return SPECIAL_NONE;
-}
-
-bool dns_is_encrypted_service(const struct name *name)
-{
-	for (size_t i = 0; i < sg_array_len(encrypted_dns); i++)
-		if (is_at_or_below(name, encrypted_dns[i]))
-			return true;
-	return false;
+	return DNS_SPECIAL_NONE;
 }
 
 /* "10.113.0.203" before ".in-addr.arpa": the octets backwards, written canonically. */

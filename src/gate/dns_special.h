@@ -9,18 +9,15 @@
 #include "base/name.h"
 
 enum dns_special {
-	SPECIAL_NONE,
-	SPECIAL_LOOPBACK, /* the sandbox's own loopback (RFC 6761, 6.3) */
-	SPECIAL_NXDOMAIN,
-	SPECIAL_NODATA,
-	SPECIAL_IPV4ONLY,      /* RFC 8880 */
-	SPECIAL_GATE,	       /* the gate's own addresses */
+	DNS_SPECIAL_NONE,
+	DNS_SPECIAL_LOOPBACK, /* the sandbox's own loopback (RFC 6761, 6.3) */
+	DNS_SPECIAL_NXDOMAIN,
+	DNS_SPECIAL_NODATA,
+	DNS_SPECIAL_IPV4ONLY, /* RFC 8880 */
+	DNS_SPECIAL_GATE,     /* the gate's own addresses */
 };
 
 enum dns_special dns_special_find(const struct name *name);
-
-/* A public service that answers DNS over HTTPS or TLS: refused unless it is listed by name. */
-bool dns_is_encrypted_service(const struct name *name);
 
 enum dns_reverse {
 	REVERSE_NOT,

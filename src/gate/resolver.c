@@ -26,6 +26,7 @@
 
 #include <ares.h>
 #include <errno.h>
+#include <seccomp.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
@@ -39,6 +40,16 @@ enum {
 	TRIES_MAX = 3,
 	IDS = 128, /* drawn at once */
 	IDLE_MS = 3600 * 1000,
+};
+
+const int resolver_syscalls[] = {
+	SCMP_SYS(socket),
+	SCMP_SYS(connect),
+	SCMP_SYS(sendmsg),
+	SCMP_SYS(recvfrom),
+	SCMP_SYS(close),
+	SCMP_SYS(getrandom),
+	-1,
 };
 
 enum slot_state { SLOT_FREE, SLOT_ASKED, SLOT_ABANDONED, SLOT_HELD };
@@ -68,6 +79,7 @@ struct resolver {
 	size_t n_hosts;
 	struct host_name *hosts;
 	struct slot *newest, *oldest, *free;
+	size_t n_slots; /* that were ever taken: the others are untouched memory */
 	size_t n_ids;
 	uint16_t ids[IDS];
 	struct socket_watch sockets[SOCKETS_MAX];
@@ -134,6 +146,21 @@ static void slot_release(struct slot *s)
 	s->state = SLOT_FREE;
 	s->older = s->resolver->free;
 	s->resolver->free = s;
+}
+
+static struct slot *slot_take(struct resolver *r)
+{
+	struct slot *s = r->free;
+
+	if (s) {
+		r->free = s->older;
+		return s;
+	}
+	if (r->n_slots == RESOLVER_IN_FLIGHT_MAX)
+		return NULL;
+	s = &r->slots[r->n_slots++];
+	s->resolver = r;
+	return s;
 }
 
 static struct slot *slot_find(struct resolver *r, const struct name *name, uint16_t type)
@@ -257,10 +284,9 @@ bool resolver_lookup(struct resolver *r, struct lookup *l, const struct name *na
 		s->waiting = l;
 		return true;
 	}
-	s = r->free;
+	s = slot_take(r);
 	if (!s)
 		return false;
-	r->free = s->older;
 	l->next = NULL;
 	s->waiting = l;
 	s->due = mono_add_ms(loop_now(r->loop), RESOLVER_DEADLINE_MS);
@@ -470,10 +496,6 @@ static void init_tables(struct resolver *r)
 {
 	for (size_t i = 0; i < SOCKETS_MAX; i++)
 		r->sockets[i] = (struct socket_watch){{.ready = socket_ready, .fd = -1}, r};
-	for (size_t i = RESOLVER_IN_FLIGHT_MAX; i--;) {
-		r->slots[i].resolver = r;
-		slot_release(&r->slots[i]);
-	}
 	r->deadline.expired = deadline_expired;
 	r->retransmit.expired = retransmit_expired;
 	r->route_fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);

@@ -20,6 +20,9 @@ enum {
 	RESOLVER_IN_FLIGHT_MAX = 256,
 };
 
+/* What c-ares and this module call after the start, for the allow-list; ends with -1. */
+extern const int resolver_syscalls[];
+
 struct resolver;
 
 /*
@@ -42,8 +45,8 @@ struct resolver *resolver_new(struct loop *loop, const struct resolver_config *c
 void resolver_free(struct resolver *r);
 
 /*
- * Other servers or hosts from now on; lookups in flight are asked again there. On failure the
- * old ones stay. 0 or -errno.
+ * Other servers or hosts from now on; lookups in flight are asked again there. 0, or -errno: then
+ * the old hosts stay, and without memory for the servers every lookup fails.
  */
 int resolver_configure(struct resolver *r, const struct resolver_config *c) sg_must_check;
 

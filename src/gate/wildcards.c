@@ -57,11 +57,15 @@ void wildcards_free(struct wildcards *w)
 		munmap(w, sizeof(*w));
 }
 
-static struct slot *slot_find(struct wildcards *w, const struct name *wildcard, uint64_t hash)
+static struct slot *slot_find(struct wildcards *w, struct span wildcard, uint64_t hash)
 {
-	for (size_t i = 0; i < w->n_slots; i++)
-		if (w->hash[i] == hash && name_equal(&w->slots[i].wildcard, wildcard))
-			return &w->slots[i];
+	for (size_t i = 0; i < w->n_slots; i++) {
+		struct slot *s = &w->slots[i];
+
+		if (w->hash[i] == hash &&
+		    span_equal(span_of(s->wildcard.s, s->wildcard.n), wildcard))
+			return s;
+	}
 	return NULL;
 }
 
@@ -83,18 +87,19 @@ static struct slot *slot_spare(struct wildcards *w, mono_t now)
 	return spare;
 }
 
-static struct slot *slot_of(struct wildcards *w, const struct name *wildcard, mono_t now)
+static struct slot *slot_of(struct wildcards *w, struct span wildcard, mono_t now)
 {
-	uint64_t hash = name_hash(wildcard->s, wildcard->n);
+	uint64_t hash = name_hash((const char *)wildcard.p, wildcard.n);
 	struct slot *s = slot_find(w, wildcard, hash);
+	struct name name;
 
-	if (s)
+	if (s || name_parse_ascii((const char *)wildcard.p, wildcard.n, &name) != NAME_OK)
 		return s;
 	s = slot_spare(w, now);
 	if (!s)
 		return NULL;
 	w->hash[s - w->slots] = hash;
-	s->wildcard = *wildcard;
+	s->wildcard = name;
 	s->minute++; /* what is remembered of its former wildcard is no longer of this minute */
 	s->ends = now;
 	s->asked = 0;
@@ -132,7 +137,7 @@ static void show(struct slot *s, const struct name *name)
 		s->names[s->n_names++] = *name;
 }
 
-bool wildcards_admit(struct wildcards *w, const struct name *wildcard, const struct name *name,
+bool wildcards_admit(struct wildcards *w, struct span wildcard, const struct name *name,
 		     uint32_t per_minute, mono_t now)
 {
 	uint64_t hash = name_hash(name->s, name->n) | 1;
@@ -163,11 +168,11 @@ bool wildcards_admit(struct wildcards *w, const struct name *wildcard, const str
 }
 
 void wildcards_each(const struct wildcards *w,
-		    void (*each)(void *ctx, const struct wildcard_seen *seen), void *ctx)
+		    void (*each)(void *ctx, const struct dns_wildcard *seen), void *ctx)
 {
 	for (size_t i = 0; i < w->n_slots; i++) {
 		const struct slot *s = &w->slots[i];
-		struct wildcard_seen seen = {&s->wildcard, s->names, s->n_names, s->seen};
+		struct dns_wildcard seen = {&s->wildcard, s->names, s->n_names, s->seen};
 
 		each(ctx, &seen);
 	}

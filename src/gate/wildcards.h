@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/name.h"
+#include "base/span.h"
 
 enum {
 	WILDCARDS_MAX = 512,	   /* wildcards that are told apart */
@@ -30,10 +31,10 @@ void wildcards_free(struct wildcards *w);
  * `name`, which is below `wildcard` (written without "*."), is asked for. True when it was asked
  * for in this minute already, or is not more than the per_minute-th to be.
  */
-bool wildcards_admit(struct wildcards *w, const struct name *wildcard, const struct name *name,
+bool wildcards_admit(struct wildcards *w, struct span wildcard, const struct name *name,
 		     uint32_t per_minute, mono_t now);
 
-struct wildcard_seen {
+struct dns_wildcard {
 	const struct name *wildcard;
 	const struct name *names; /* the first ones */
 	size_t n_names;
@@ -41,6 +42,6 @@ struct wildcard_seen {
 };
 
 void wildcards_each(const struct wildcards *w,
-		    void (*each)(void *ctx, const struct wildcard_seen *seen), void *ctx);
+		    void (*each)(void *ctx, const struct dns_wildcard *seen), void *ctx);
 
 #endif

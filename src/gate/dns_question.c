@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gate/dns_question.h"
+
+#include <string.h>
+
+enum { TCP_PREFIX = 2, MESSAGE_MAX = 65535 };
+
+void question_decide(struct question *qn)
+{
+	struct destination dest = {.kind = DEST_LOOKUP, .name = qn->name};
+
+	decide(question_rules(qn), qn->desk->config.host, &dest, &qn->verdict);
+}
+
+void question_begin(const struct question *qn, enum dns_rcode rcode, struct dns_builder *d)
+{
+	size_t size = qn->client->tcp ? MESSAGE_MAX : qn->q->udp_size;
+
+	dns_build_begin(d, qn->q, rcode, qn->desk->message + TCP_PREFIX, size);
+}
+
+/* Each question ends here, in one of the three counters. */
+static void finish(const struct question *qn, struct dns_builder *d, uint64_t *counter)
+{
+	const struct dns_server_config *c = &qn->desk->config;
+	struct span m = dns_build_end(d);
+
+	(*counter)++;
+	if (qn->client->tcp) {
+		qn->desk->message[0] = (uint8_t)(m.n >> 8);
+		qn->desk->message[1] = (uint8_t)m.n;
+		m = span_of(qn->desk->message, TCP_PREFIX + m.n);
+	}
+	c->reply(c->ctx, qn->client, m);
+}
+
+void question_answer(const struct question *qn, struct dns_builder *d)
+{
+	finish(qn, d, &qn->desk->counters.answered);
+}
+
+void question_own_soa(const struct question *qn, enum dns_rcode rcode, struct dns_builder *d,
+		      uint32_t ttl)
+{
+	struct dns_wire_name zone = qn->q->qname;
+	size_t label = (size_t)zone.b[0] + 1;
+
+	/* The zone of a name that does not exist is above it (RFC 2308, 2.1). */
+	if (rcode == DNS_NXDOMAIN && zone.b[0]) {
+		zone.n -= (uint8_t)label;
+		memmove(zone.b, zone.b + label, zone.n);
+	}
+	dns_build_own_soa(d, &zone, ttl);
+}
+
+void question_reply_absent(const struct question *qn, enum dns_rcode rcode, uint32_t ttl)
+{
+	struct dns_builder d;
+
+	question_begin(qn, rcode, &d);
+	question_own_soa(qn, rcode, &d, ttl);
+	question_answer(qn, &d);
+}
+
+void question_reply_nodata(const struct question *qn)
+{
+	question_reply_absent(qn, DNS_NOERROR, DNS_ABSENT_TTL);
+}
+
+void question_reply_failed(const struct question *qn)
+{
+	struct dns_builder d;
+
+	question_begin(qn, DNS_SERVFAIL, &d);
+	dns_build_ede(&d, DNS_EDE_NO_REACHABLE_AUTHORITY, reason_sentence(REASON_RESOLVER_FAILED));
+	finish(qn, &d, &qn->desk->counters.failed);
+}
+
+/*
+ * The name to count a refusal under: the suffix, when the name is a retry with the search list of
+ * one that is asked for as well.
+ */
+static const struct name *name_to_note(const struct question *qn)
+{
+	const struct name *suffix;
+	struct name stem;
+	struct addr a;
+
+	if (!qn->name)
+		return NULL;
+	suffix = search_list_split(&qn->desk->search_list, qn->name, &stem);
+	if (suffix && (search_list_was_asked(&qn->desk->search_list, &stem) ||
+		       names_real_addresses(qn->desk->config.names, &stem, qn->now, &a, 1)))
+		return suffix;
+	return qn->name;
+}
+
+void question_note_refusal(const struct question *qn, enum reason reason, const struct addr *a)
+{
+	struct refusal r = {.proto = REFUSAL_DNS, .reason = reason, .addr = a};
+
+	r.name = name_to_note(qn);
+	refusals_note(qn->desk->config.refusals, &r);
+}
+
+/* The remedy for a person who reads it, or at least the reason. */
+static void put_reason(const struct question *qn, struct dns_builder *d, enum reason reason,
+		       char remedy[REMEDY_MAX])
+{
+	struct destination dest = {.kind = DEST_LOOKUP, .name = qn->name};
+
+	remedy[0] = 0;
+	if (qn->name)
+		remedy_format(qn->desk->config.sandbox, &dest, reason, remedy);
+	dns_build_ede(d, DNS_EDE_BLOCKED, remedy[0] ? remedy : reason_sentence(reason));
+}
+
+void question_refuse(const struct question *qn, enum reason reason)
+{
+	bool nxdomain = question_policy(qn)->dns_refusal == DNS_REFUSAL_NXDOMAIN;
+	enum dns_rcode rcode = nxdomain ? DNS_NXDOMAIN : DNS_REFUSED;
+	char remedy[REMEDY_MAX];
+	struct dns_builder d;
+
+	question_note_refusal(qn, reason, NULL);
+	question_begin(qn, rcode, &d);
+	put_reason(qn, &d, reason, remedy);
+	if (nxdomain)
+		question_own_soa(qn, rcode, &d, NAMES_TTL_MIN);
+	finish(qn, &d, &qn->desk->counters.refused);
+}
+
+/* A message that is no question: the answer says so, whatever `dns_refusal` is. */
+void question_refuse_message(const struct question *qn, enum dns_rcode rcode)
+{
+	enum reason reason = rcode == DNS_REFUSED ? REASON_DNS_TYPE : REASON_MALFORMED_DNS;
+	struct dns_builder d;
+
+	question_note_refusal(qn, reason, NULL);
+	question_begin(qn, rcode, &d);
+	if (rcode == DNS_REFUSED)
+		dns_build_ede(&d, DNS_EDE_BLOCKED, reason_sentence(reason));
+	finish(qn, &d, &qn->desk->counters.refused);
+}
+
+void question_reply_withheld(const struct question *qn)
+{
+	char remedy[REMEDY_MAX];
+	struct dns_builder d;
+
+	question_begin(qn, DNS_NOERROR, &d);
+	put_reason(qn, &d, REASON_SPECIAL_ADDRESS, remedy);
+	question_own_soa(qn, DNS_NOERROR, &d, NAMES_TTL_MIN);
+	finish(qn, &d, &qn->desk->counters.refused);
+}
