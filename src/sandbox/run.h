@@ -13,10 +13,10 @@
 enum { EXIT_USAGE = 2, EXIT_SANDGATE = 125, EXIT_CANNOT_EXECUTE = 126, EXIT_NOT_FOUND = 127 };
 
 struct run_options {
-	const char *name;	/* NULL: made from the working directory */
-	struct policy *policy;	/* validated */
+	const char *name;	 /* NULL: made from the working directory */
+	struct policy *policy;	 /* validated */
 	const char *policy_file; /* what it was read from, or NULL */
-	const char *const *rw;	/* NULL-terminated lists; NULL: none */
+	const char *const *rw;	 /* NULL-terminated lists; NULL: none */
 	const char *const *ro;
 	const char *const *hide;
 	const char *const *env; /* "K=V" */

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sandbox/client.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "sandbox/control_socket.h"
+#include "sandbox/control_wire.h"
+#include "sandbox/runtime_dir.h"
+
+/* --- names --- */
+
+struct names {
+	char **v;
+	size_t n;
+	bool failed;
+};
+
+static void add_name(void *ctx, const char *name)
+{
+	struct names *l = ctx;
+	char **v = reallocarray(l->v, l->n + 2, sizeof(*v));
+
+	if (v) {
+		l->v = v;
+		v[l->n] = strdup(name);
+		v[l->n + 1] = NULL;
+	}
+	if (!v || !v[l->n])
+		l->failed = true;
+	else
+		l->n++;
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+char **client_list_names(struct err *e)
+{
+	struct registry r;
+	struct names l = {.v = calloc(1, sizeof(char *))};
+	int rc = registry_open(&r, false, e);
+
+	if (rc == 0) {
+		rc = registry_each(&r, add_name, &l, e);
+		registry_close(&r);
+	} else if (rc == -ENOENT) {
+		rc = 0;
+	}
+	if (rc == 0 && l.v && !l.failed) {
+		qsort(l.v, l.n, sizeof(*l.v), by_text);
+		return l.v;
+	}
+	if (rc == 0)
+		err_set(e, "out of memory");
+	client_free_names(l.v);
+	return NULL;
+}
+
+void client_free_names(char **names)
+{
+	for (char **p = names; p && *p; p++)
+		free(*p);
+	free(names);
+}
+
+/* --- one question --- */
+
+static int send_all(int fd, const uint8_t *p, size_t n)
+{
+	while (n) {
+		ssize_t w = send(fd, p, n, MSG_NOSIGNAL);
+
+		if (w < 0 && errno == EINTR)
+			continue;
+		if (w < 0)
+			return -errno;
+		p += w;
+		n -= (size_t)w;
+	}
+	return 0;
+}
+
+static int read_all(int fd, uint8_t *p, size_t n, mono_t deadline)
+{
+	while (n) {
+		struct pollfd f = {.fd = fd, .events = POLLIN};
+		int64_t left = mono_ms_until(mono_now(), deadline);
+		ssize_t r;
+
+		if (left <= 0 || poll(&f, 1, (int)left) == 0)
+			return -ETIMEDOUT;
+		r = recv(fd, p, n, MSG_DONTWAIT);
+		if (r < 0 && (errno == EINTR || errno == EAGAIN))
+			continue;
+		if (r <= 0)
+			return r < 0 ? -errno : -ECONNRESET;
+		p += r;
+		n -= (size_t)r;
+	}
+	return 0;
+}
+
+static json_t *read_answer(int fd, int *rc)
+{
+	mono_t deadline = mono_add_ms(mono_now(), CONTROL_DEADLINE_MS);
+	uint8_t head[CONTROL_HEAD], *body;
+	json_t *m = NULL;
+	uint32_t n;
+
+	*rc = read_all(fd, head, sizeof(head), deadline);
+	if (*rc)
+		return NULL;
+	n = control_read_head(head);
+	body = n <= CONTROL_ANSWER_MAX ? malloc(n ? n : 1) : NULL;
+	*rc = body ? read_all(fd, body, n, deadline) : -EMSGSIZE;
+	if (*rc == 0) {
+		m = control_decode(body, n);
+		*rc = m ? 0 : -EBADMSG;
+	}
+	free(body);
+	return m;
+}
+
+static json_t *ask(int fd, const char *op, int *rc)
+{
+	json_t *request = json_pack("{s:s}", "op", op);
+	size_t n;
+	uint8_t *p = request ? control_encode(request, CONTROL_REQUEST_MAX, &n) : NULL;
+
+	*rc = p ? send_all(fd, p, n) : -ENOMEM;
+	json_decref(request);
+	free(p);
+	return *rc ? NULL : read_answer(fd, rc);
+}
+
+static int connect_to(const char *name, struct err *e)
+{
+	struct registry r;
+	int rc = registry_open(&r, false, e), dir, fd;
+
+	if (rc && rc != -ENOENT)
+		return -1;
+	dir = rc ? rc : registry_open_sandbox(&r, name);
+	fd = dir < 0 ? dir : control_socket_connect(dir);
+	if (dir >= 0)
+		close(dir);
+	if (rc == 0)
+		registry_close(&r);
+	if (fd == -ENOENT)
+		return err_set(e,
+			       "%s: no sandbox of that name runs; sandgate ls shows those that do",
+			       name);
+	return fd < 0 ? err_set(e, "%s: %s", name, strerror(-fd)) : fd;
+}
+
+json_t *client_ask(const char *name, const char *op, struct err *e)
+{
+	int fd = connect_to(name, e), rc;
+	const char *why;
+	json_t *m;
+
+	if (fd < 0)
+		return NULL;
+	m = ask(fd, op, &rc);
+	close(fd);
+	if (!m) {
+		err_set(e, "%s: its supervisor does not answer: %s", name, strerror(-rc));
+		return NULL;
+	}
+	why = json_string_value(json_object_get(m, "error"));
+	if (!why)
+		return m;
+	err_set(e, "%s: %s", name, why);
+	json_decref(m);
+	return NULL;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sandbox/control_socket.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { BACKLOG = 16 };
+
+static struct sockaddr_un address_in(int dir)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+
+	snprintf(a.sun_path, sizeof(a.sun_path), "/proc/self/fd/%d/" CONTROL_SOCKET_NAME, dir);
+	return a;
+}
+
+int control_socket_listen(int dir)
+{
+	struct sockaddr_un a = address_in(dir);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), rc;
+
+	if (fd < 0)
+		return -errno;
+	unlinkat(dir, CONTROL_SOCKET_NAME, 0);
+	/* The folder is 0700: no one else reaches the socket, whatever its mode. */
+	if (bind(fd, (struct sockaddr *)&a, sizeof(a)) == 0 && listen(fd, BACKLOG) == 0)
+		return fd;
+	rc = -errno;
+	close(fd);
+	return rc;
+}
+
+int control_socket_connect(int dir)
+{
+	struct sockaddr_un a = address_in(dir);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), rc;
+
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, (struct sockaddr *)&a, sizeof(a)) == 0)
+		return fd;
+	rc = -errno;
+	close(fd);
+	return rc;
+}
+
+static bool same_pid_namespace(pid_t pid)
+{
+	char path[64];
+	struct stat own, other;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)pid);
+	return pid > 0 && stat(path, &other) == 0 && stat("/proc/self/ns/pid", &own) == 0 &&
+	       own.st_dev == other.st_dev && own.st_ino == other.st_ino;
+}
+
+bool control_socket_peer_is_own(int fd)
+{
+	struct ucred peer;
+	socklen_t n = sizeof(peer);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) < 0)
+		return false;
+	return (peer.uid == geteuid() || peer.uid == 0) && same_pid_namespace(peer.pid);
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sandbox/environment.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+
+#define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+/* Passed on as they are. How things look and are spelled; nothing that opens a door. */
+static const char *const passed[] = {
+	"PATH",	    "USER",	 "LOGNAME", "SHELL", "TERM",	    "COLORTERM", "NO_COLOR",
+	"CLICOLOR", "LS_COLORS", "COLUMNS", "LINES", "FORCE_COLOR", "LANG",	 "LANGUAGE",
+	"TZ",	    "EDITOR",	 "VISUAL",  "PAGER", "LESS",	    "MANPAGER",
+};
+static const char locale_prefix[] = "LC_";
+
+struct list {
+	char **v;
+	size_t n, cap;
+	bool failed;
+};
+
+static size_t name_length(const char *pair)
+{
+	return strcspn(pair, "=");
+}
+
+/* Takes the pair; it replaces one of the same name. */
+static void list_put(struct list *l, char *pair)
+{
+	size_t n;
+
+	if (!pair || l->failed) {
+		l->failed = true;
+		free(pair);
+		return;
+	}
+	n = name_length(pair) + 1;
+	for (size_t i = 0; i < l->n; i++)
+		if (strncmp(l->v[i], pair, n) == 0) {
+			free(l->v[i]);
+			l->v[i] = pair;
+			return;
+		}
+	if (l->n + 1 >= l->cap) {
+		size_t cap = l->cap ? 2 * l->cap : 32;
+		char **v = reallocarray(l->v, cap, sizeof(*v));
+
+		if (!v) {
+			l->failed = true;
+			free(pair);
+			return;
+		}
+		l->v = v;
+		l->cap = cap;
+	}
+	l->v[l->n++] = pair;
+	l->v[l->n] = NULL;
+}
+
+static void list_set(struct list *l, const char *name, const char *value)
+{
+	char *pair = NULL;
+
+	if (!value)
+		return;
+	if (asprintf(&pair, "%s=%s", name, value) < 0)
+		pair = NULL;
+	list_put(l, pair);
+}
+
+static bool is_passed(const char *pair)
+{
+	size_t n = name_length(pair);
+
+	if (!pair[n])
+		return false;
+	if (strncmp(pair, locale_prefix, sizeof(locale_prefix) - 1) == 0)
+		return true;
+	for (size_t i = 0; i < sg_array_len(passed); i++)
+		if (strlen(passed[i]) == n && memcmp(pair, passed[i], n) == 0)
+			return true;
+	return false;
+}
+
+const char *environment_get(char *const *env, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (; env && *env; env++)
+		if (strncmp(*env, name, n) == 0 && (*env)[n] == '=')
+			return *env + n + 1;
+	return NULL;
+}
+
+char **environment_build(const struct environment_request *r)
+{
+	struct list l = {0};
+
+	list_set(&l, "PATH", DEFAULT_PATH);
+	for (char *const *p = r->person; p && *p; p++)
+		if (is_passed(*p))
+			list_put(&l, strdup(*p));
+	list_set(&l, "HOME", r->home);
+	list_set(&l, "USER", r->user);
+	list_set(&l, "LOGNAME", r->user);
+	list_set(&l, "PWD", r->workdir);
+	list_set(&l, "APT_CONFIG", r->apt_config);
+	list_set(&l, "SANDGATE", r->sandbox);
+	for (const char *const *p = r->added; p && *p; p++)
+		list_put(&l, strdup(*p));
+	if (!l.failed)
+		return l.v;
+	environment_free(l.v);
+	return NULL;
+}
+
+void environment_free(char **env)
+{
+	for (char **p = env; p && *p; p++)
+		free(*p);
+	free(env);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * environment: the variables that a sandbox sees.
+ *
+ * An allow-list: what is not known to be harmless stays outside, since tokens and the paths of
+ * agents' sockets travel in the environment.
+ */
+#ifndef SG_SANDBOX_ENVIRONMENT_H
+#define SG_SANDBOX_ENVIRONMENT_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct environment_request {
+	char *const *person;	  /* the person's environment, NULL-terminated */
+	const char *sandbox;	  /* its name */
+	const char *home;	  /* HOME inside */
+	const char *user;	  /* USER and LOGNAME inside; NULL: the person's */
+	const char *workdir;	  /* PWD */
+	const char *apt_config;	  /* APT_CONFIG, or NULL */
+	const char *const *added; /* --env "K=V", the last one wins; may be NULL */
+};
+
+/* NULL-terminated, each string and the array allocated; NULL without memory. */
+char **environment_build(const struct environment_request *r);
+void environment_free(char **env);
+
+/* The value in an environment, or NULL. */
+const char *environment_get(char *const *env, const char *name);
+
+#endif

@@ -1,0 +1,755 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sandbox/file_system.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+
+enum { MOUNTS_MAX = 1024 }; /* bubblewrap takes 9000 arguments */
+
+/* When a row of the system applies. */
+enum row_when { ALWAYS, IF_THERE, UNLESS_ROOT, IF_ROOT };
+
+struct row {
+	const char *path;
+	enum mount_kind kind;
+	enum row_when when;
+	unsigned mode;
+	const char *target; /* of a link */
+	bool closed;	    /* a working directory in it is not shared */
+};
+
+/*
+ * The system. What is not here is not inside: no /boot, /home, /mnt, /srv, no host's /run.
+ * /var is the sandbox's own but for databases that programs read.
+ */
+static const struct row system_rows[] = {
+	{.path = "/usr", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
+	{.path = "/bin", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
+	{.path = "/sbin", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
+	{.path = "/lib", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
+	{.path = "/lib32", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
+	{.path = "/lib64", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
+	{.path = "/libx32", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
+	{.path = "/etc", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
+	{.path = "/opt", .kind = MOUNT_RO, .when = IF_THERE},
+	{.path = "/nix/store", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
+	{.path = "/gnu/store", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
+	{.path = "/sys/devices/system/cpu", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
+	{.path = "/sys/devices/system/node", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
+	{.path = "/sys/kernel/mm/transparent_hugepage", .kind = MOUNT_RO, .when = IF_THERE},
+	{.path = "/dev", .kind = MOUNT_DEV, .closed = true},
+	{.path = "/proc", .kind = MOUNT_PROC, .closed = true},
+	{.path = "/tmp", .kind = MOUNT_TMPFS, .mode = 01777},
+	{.path = "/run", .kind = MOUNT_TMPFS, .mode = 0755, .closed = true},
+	{.path = "/run/lock", .kind = MOUNT_DIR, .mode = 01777},
+	{.path = "/var", .kind = MOUNT_TMPFS, .mode = 0755},
+	{.path = "/var/run", .kind = MOUNT_LINK, .target = "../run"},
+	{.path = "/var/lock", .kind = MOUNT_LINK, .target = "../run/lock"},
+	{.path = "/var/tmp", .kind = MOUNT_DIR, .mode = 01777},
+	{.path = "/var/log", .kind = MOUNT_DIR, .mode = 0755},
+	{.path = "/var/cache", .kind = MOUNT_DIR, .mode = 0755},
+	{.path = "/var/lib", .kind = MOUNT_DIR, .mode = 0755},
+	{.path = "/var/lib/dpkg", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
+	{.path = "/var/lib/rpm", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
+	{.path = "/var/lib/pacman", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
+	{.path = "/var/lib/ca-certificates", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
+	{.path = "/var/lib/texmf", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
+	{.path = "/var/lib/ghostscript", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
+	{.path = "/var/lib/aspell", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
+	{.path = "/var/cache/fontconfig", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
+	{.path = "/var/lib/apt", .kind = MOUNT_RO, .when = UNLESS_ROOT, .closed = true},
+	{.path = "/var/lib/apt/lists/partial", .kind = MOUNT_DIR, .when = IF_ROOT, .mode = 0755},
+	{.path = "/var/cache/apt/archives/partial",
+	 .kind = MOUNT_DIR,
+	 .when = IF_ROOT,
+	 .mode = 0755},
+	{.path = "/var/log/apt", .kind = MOUNT_DIR, .when = IF_ROOT, .mode = 0755},
+};
+
+static const char apt_config[] = "APT::Sandbox::User \"root\";\n";
+
+/*
+ * In a working directory, not to be written by default: what the person's own shell, git or CI
+ * would run outside. A row with a slash also pins the folder above, which could otherwise be moved
+ * away with the protected part in it.
+ */
+static const char *const protected_parts[] = {
+	".git/hooks",
+	".git/config",
+	".gitmodules",
+	".bashrc",
+	".bash_profile",
+	".bash_login",
+	".bash_logout",
+	".bash_aliases",
+	".profile",
+	".zshrc",
+	".zshenv",
+	".zprofile",
+	".zlogin",
+	".zlogout",
+	".kshrc",
+	".cshrc",
+	".tcshrc",
+	".login",
+	".config/fish",
+	".envrc",
+	"sandgate.yaml",
+	"sandgate.yml",
+	".github/workflows",
+	".github/actions",
+	".gitea/workflows",
+	".forgejo/workflows",
+	".gitlab-ci.yml",
+	".gitlab-ci.yaml",
+	".gitlab/ci",
+	".ci",
+	".circleci",
+	".travis.yml",
+	".cirrus.yml",
+	".cirrus.star",
+	".drone.yml",
+	".woodpecker.yml",
+	".woodpecker.yaml",
+	".woodpecker",
+	".buildkite",
+	".semaphore",
+	".teamcity",
+	".builds",
+	".build.yml",
+	".appveyor.yml",
+	"appveyor.yml",
+	"azure-pipelines.yml",
+	"bitbucket-pipelines.yml",
+	"buildspec.yml",
+	"cloudbuild.yaml",
+	"Jenkinsfile",
+};
+
+/* A folder that has an address inside: never what --rw, --ro or --hide may take away whole. */
+static const char *const own_places[] = {"/", "/run", "/proc", "/dev", "/sys", SANDBOX_FILES};
+
+struct planner {
+	const struct file_request *r;
+	struct file_plan *p;
+	struct err *e;
+};
+
+/* --- the list --- */
+
+static void plan_add(struct file_plan *p, const struct mount *m)
+{
+	struct mount copy = *m;
+
+	if (p->failed)
+		return;
+	if (p->n == p->cap) {
+		size_t cap = p->cap ? 2 * p->cap : 64;
+		struct mount *v = reallocarray(p->mounts, cap, sizeof(*v));
+
+		if (!v) {
+			p->failed = true;
+			return;
+		}
+		p->mounts = v;
+		p->cap = cap;
+	}
+	copy.dest = strdup(m->dest);
+	copy.source = m->source ? strdup(m->source) : NULL;
+	p->mounts[p->n++] = copy;
+	if (!copy.dest || (m->source && !copy.source))
+		p->failed = true;
+}
+
+static void mount_free(struct mount *m)
+{
+	free(m->dest);
+	free(m->source);
+}
+
+/* Takes out the mounts that `drop` picks, the order of the others kept. */
+static void plan_drop(struct file_plan *p, bool (*drop)(const struct mount *m, const void *ctx),
+		      const void *ctx)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < p->n; i++) {
+		if (drop(&p->mounts[i], ctx))
+			mount_free(&p->mounts[i]);
+		else
+			p->mounts[kept++] = p->mounts[i];
+	}
+	p->n = kept;
+}
+
+void file_plan_free(struct file_plan *p)
+{
+	for (size_t i = 0; i < p->n; i++)
+		mount_free(&p->mounts[i]);
+	free(p->mounts);
+	free(p->home);
+	free(p->workdir);
+	free(p->warning);
+	*p = (struct file_plan){0};
+}
+
+/* --- what the sandbox will see --- */
+
+struct view {
+	const struct file_plan *p;
+	const struct tree *host;
+};
+
+/* The mount that a path lies on: the deepest, of several at one place the last. */
+static const struct mount *mount_of(const struct file_plan *p, const char *path)
+{
+	const struct mount *best = NULL;
+	size_t best_n = 0;
+
+	for (size_t i = 0; i < p->n; i++) {
+		const struct mount *m = &p->mounts[i];
+		size_t n = strlen(m->dest);
+
+		if (n >= best_n && path_holds(m->dest, path)) {
+			best = m;
+			best_n = n;
+		}
+	}
+	return best;
+}
+
+static bool is_bind(const struct mount *m)
+{
+	return m->kind == MOUNT_RO || m->kind == MOUNT_RW;
+}
+
+/* Where the host keeps what a bind shows at `path`. */
+static bool host_path(const struct mount *m, const char *path, char out[PATH_MAX])
+{
+	const char *rest = path + strlen(m->dest);
+
+	while (*rest == '/')
+		rest++;
+	if (!*rest)
+		return path_tidy(m->source, out);
+	return path_join(m->source, rest, out);
+}
+
+static enum path_kind kind_of_mount(const struct view *v, const struct mount *m)
+{
+	switch (m->kind) {
+	case MOUNT_RO:
+	case MOUNT_RW:
+		return v->host->kind(v->host->ctx, m->source);
+	case MOUNT_LINK:
+		return PATH_LINK;
+	case MOUNT_TEXT:
+		return PATH_FILE;
+	case MOUNT_BLANK:
+		return PATH_OTHER;
+	default:
+		return PATH_DIR;
+	}
+}
+
+static bool is_above_a_mount(const struct file_plan *p, const char *path)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (path_holds(path, p->mounts[i].dest))
+			return true;
+	return false;
+}
+
+static enum path_kind view_kind(const void *ctx, const char *path)
+{
+	const struct view *v = ctx;
+	const struct mount *m = mount_of(v->p, path);
+	enum path_kind k = PATH_NONE;
+	char host[PATH_MAX];
+
+	if (m && strcmp(m->dest, path) == 0)
+		return kind_of_mount(v, m);
+	if (m && is_bind(m) && host_path(m, path, host))
+		k = v->host->kind(v->host->ctx, host);
+	if (m && (m->kind == MOUNT_DEV || m->kind == MOUNT_PROC))
+		return PATH_OTHER;
+	return k == PATH_NONE && is_above_a_mount(v->p, path) ? PATH_DIR : k;
+}
+
+static bool view_link(const void *ctx, const char *path, char *out, size_t cap)
+{
+	const struct view *v = ctx;
+	const struct mount *m = mount_of(v->p, path);
+	char host[PATH_MAX];
+
+	if (m && m->kind == MOUNT_LINK)
+		return (size_t)snprintf(out, cap, "%s", m->source) < cap;
+	return m && is_bind(m) && host_path(m, path, host) &&
+	       v->host->link(v->host->ctx, host, out, cap);
+}
+
+/* The place itself, seen from inside. */
+static bool resolve_inside(const struct planner *b, const char *path, char out[PATH_MAX])
+{
+	struct view v = {b->p, b->r->host};
+	struct tree t = {.ctx = &v, .kind = view_kind, .link = view_link};
+
+	return path_resolve(&t, path, out);
+}
+
+enum path_kind file_plan_look(const struct file_plan *p, const struct tree *host, const char *path)
+{
+	struct view v = {p, host};
+	struct tree t = {.ctx = &v, .kind = view_kind, .link = view_link};
+	char real[PATH_MAX];
+
+	if (!path_resolve(&t, path, real))
+		return PATH_NONE;
+	return view_kind(&v, real);
+}
+
+/* --- the system --- */
+
+static enum path_kind host_look(const struct planner *b, const char *path)
+{
+	return b->r->host->kind(b->r->host->ctx, path);
+}
+
+static void add_bind_row(struct planner *b, const struct row *row)
+{
+	struct mount m = {.kind = MOUNT_RO, .dest = (char *)row->path, .source = (char *)row->path};
+	enum path_kind k = host_look(b, row->path);
+	char target[PATH_MAX];
+
+	if (k == PATH_LINK &&
+	    b->r->host->link(b->r->host->ctx, row->path, target, sizeof(target))) {
+		m.kind = MOUNT_LINK;
+		m.source = target;
+		plan_add(b->p, &m);
+	} else if (k == PATH_DIR) {
+		plan_add(b->p, &m);
+	}
+}
+
+static void add_system(struct planner *b)
+{
+	for (size_t i = 0; i < sg_array_len(system_rows); i++) {
+		const struct row *row = &system_rows[i];
+		struct mount m = {.kind = row->kind,
+				  .mode = row->mode,
+				  .dest = (char *)row->path,
+				  .source = (char *)row->target};
+
+		if ((row->when == IF_ROOT && !b->r->as_root) ||
+		    (row->when == UNLESS_ROOT && b->r->as_root))
+			continue;
+		if (row->kind == MOUNT_RO)
+			add_bind_row(b, row);
+		else
+			plan_add(b->p, &m);
+	}
+}
+
+/* Over a file or a folder: nothing of it is to be seen. */
+static void add_cover(struct planner *b, const char *dest, enum path_kind kind,
+		      enum mount_rank rank)
+{
+	struct mount m = {.rank = rank, .dest = (char *)dest};
+
+	m.kind = kind == PATH_DIR ? MOUNT_TMPFS : MOUNT_BLANK;
+	m.mode = 0555;
+	plan_add(b->p, &m);
+}
+
+static void add_masks(struct planner *b)
+{
+	for (const char *const *p = b->r->masked; p && *p; p++) {
+		enum path_kind k = host_look(b, *p);
+
+		if (k == PATH_DIR || k == PATH_FILE)
+			add_cover(b, *p, k, RANK_MASK);
+	}
+}
+
+/* --- HOME and the working directory --- */
+
+static bool in_closed_system(const char *path)
+{
+	for (size_t i = 0; i < sg_array_len(system_rows); i++)
+		if (system_rows[i].closed && path_holds(system_rows[i].path, path))
+			return true;
+	return false;
+}
+
+static bool holds_system(const char *path)
+{
+	for (size_t i = 0; i < sg_array_len(system_rows); i++)
+		if (path_holds(path, system_rows[i].path))
+			return true;
+	return false;
+}
+
+/* HOME as it can be inside: a folder of its own that hides nothing of the system. */
+static void choose_home(struct planner *b)
+{
+	const char *h = b->r->home;
+	char tidy[PATH_MAX];
+
+	if (b->r->as_root)
+		h = "/root";
+	if (!h || *h != '/' || strstr(h, "/..") || !path_tidy(h, tidy) || in_closed_system(tidy) ||
+	    holds_system(tidy))
+		strcpy(tidy, "/home/user");
+	b->p->home = strdup(tidy);
+	if (!b->p->home)
+		b->p->failed = true;
+}
+
+static void add_home(struct planner *b)
+{
+	struct mount m = {.kind = MOUNT_TMPFS, .rank = RANK_HOME, .mode = 0700};
+
+	choose_home(b);
+	if (b->p->failed)
+		return;
+	m.dest = b->p->home;
+	plan_add(b->p, &m);
+}
+
+/* Why a working directory is not shared, or NULL when it is. */
+static const char *why_not_shared(const struct planner *b)
+{
+	const struct file_request *r = b->r;
+	char home[PATH_MAX] = "";
+
+	if (r->home && *r->home == '/' && !path_resolve(r->host, r->home, home))
+		return "cannot be told apart from your home folder";
+	if (*home && strcmp(home, r->cwd) == 0)
+		return "is your home folder";
+	if (*home && path_holds(r->cwd, home))
+		return "holds your home folder";
+	if (holds_system(r->cwd) || in_closed_system(r->cwd))
+		return "is a folder of the system";
+	if (path_holds(r->cwd, r->registry) || path_holds(r->registry, r->cwd))
+		return "holds sandgate's own sockets";
+	return NULL;
+}
+
+/* Exists with no link on the way from the working directory. */
+static enum path_kind look_below(const struct planner *b, const char *part, char out[PATH_MAX])
+{
+	char upper[PATH_MAX];
+	const char *slash = strchr(part, '/');
+
+	if (slash) {
+		snprintf(upper, sizeof(upper), "%.*s", (int)(slash - part), part);
+		if (look_below(b, upper, out) != PATH_DIR)
+			return PATH_NONE;
+	}
+	if (!path_join(b->r->cwd, part, out))
+		return PATH_NONE;
+	return host_look(b, out);
+}
+
+static bool is_planned(const struct file_plan *p, const char *dest)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (strcmp(p->mounts[i].dest, dest) == 0)
+			return true;
+	return false;
+}
+
+static void add_checked(struct planner *b, enum mount_kind kind, enum mount_rank rank,
+			const char *path)
+{
+	struct mount m = {.kind = kind,
+			  .rank = rank,
+			  .dest = (char *)path,
+			  .source = (char *)path,
+			  .checked = true};
+
+	if (!is_planned(b->p, path))
+		plan_add(b->p, &m);
+}
+
+static void protect(struct planner *b, const char *part)
+{
+	char path[PATH_MAX], upper[PATH_MAX];
+	enum path_kind k = look_below(b, part, path);
+	char *slash;
+
+	if (k != PATH_DIR && k != PATH_FILE)
+		return;
+	strcpy(upper, path);
+	slash = strrchr(upper, '/');
+	*slash = 0;
+	if (strchr(part, '/'))
+		add_checked(b, MOUNT_RW, RANK_WORK, upper);
+	add_checked(b, MOUNT_RO, RANK_PROTECT, path);
+}
+
+static void add_workdir(struct planner *b)
+{
+	const char *why = why_not_shared(b);
+
+	if (!why) {
+		add_checked(b, MOUNT_RW, RANK_WORK, b->r->cwd);
+		for (size_t i = 0; i < sg_array_len(protected_parts); i++)
+			protect(b, protected_parts[i]);
+		return;
+	}
+	if (asprintf(
+		    &b->p->warning,
+		    "%s %s: it is not shared with the sandbox; start in a project's folder, or name "
+		    "folders with --rw",
+		    b->r->cwd, why) < 0) {
+		b->p->warning = NULL;
+		b->p->failed = true;
+	}
+}
+
+static void choose_workdir(struct planner *b)
+{
+	const char *w = b->r->cwd;
+
+	if (file_plan_look(b->p, b->r->host, w) != PATH_DIR)
+		w = b->p->home;
+	b->p->workdir = w ? strdup(w) : NULL;
+	if (!b->p->workdir)
+		b->p->failed = true;
+}
+
+/* --- what the options name --- */
+
+struct place {
+	char source[PATH_MAX]; /* the host's, no link on the way */
+	char dest[PATH_MAX];   /* inside */
+};
+
+static int find_place(struct planner *b, const char *option, const char *written, struct place *at)
+{
+	char path[PATH_MAX], tidy[PATH_MAX];
+
+	if (!*written)
+		return err_set(b->e, "%s: the path is empty; name a file or folder", option);
+	if (!path_join(b->r->cwd, written, path) || !path_tidy(path, tidy) ||
+	    !path_resolve(b->r->host, tidy, at->source))
+		return err_set(b->e, "%s %s: the path is too long or its links go round", option,
+			       written);
+	if (host_look(b, at->source) == PATH_NONE)
+		return err_set(b->e,
+			       "%s %s: no such file or folder; create it first or correct the path",
+			       option, written);
+	if (strstr(tidy, "/.."))
+		strcpy(tidy, at->source);
+	if (!resolve_inside(b, tidy, at->dest))
+		return err_set(b->e, "%s %s: the path is too long or its links go round", option,
+			       written);
+	return 0;
+}
+
+static int check_place(struct planner *b, const char *option, const char *written,
+		       const struct place *at)
+{
+	for (size_t i = 0; i < sg_array_len(own_places); i++)
+		if (strcmp(at->dest, own_places[i]) == 0 || strcmp(at->source, own_places[i]) == 0)
+			return err_set(b->e, "%s %s: the sandbox has its own; name what lies in it",
+				       option, written);
+	if (path_holds("/proc", at->dest) || path_holds("/dev", at->dest) ||
+	    path_holds("/proc", at->source) || path_holds("/dev", at->source))
+		return err_set(b->e, "%s %s: devices and processes of the host are not shared",
+			       option, written);
+	if (path_holds(b->r->registry, at->source))
+		return err_set(b->e, "%s %s: sandgate's own sockets are not shared", option,
+			       written);
+	return 0;
+}
+
+struct named {
+	const struct place *at;
+	enum mount_kind kind;
+	const char *cwd;
+};
+
+/* A later decision takes the place of an earlier one, and of the protections that it names. */
+static bool named_drops(const struct mount *m, const void *ctx)
+{
+	const struct named *n = ctx;
+	bool below_cwd = path_holds(n->cwd, n->at->dest);
+
+	if (strcmp(m->dest, n->at->dest) == 0)
+		return true;
+	if (!path_holds(n->at->dest, m->dest))
+		return false;
+	if (m->kind == MOUNT_LINK || m->kind == MOUNT_DIR)
+		return true;
+	if (m->rank != RANK_WORK && m->rank != RANK_PROTECT)
+		return false;
+	return below_cwd && (n->kind == MOUNT_RO || strcmp(n->cwd, n->at->dest) != 0);
+}
+
+static int add_named(struct planner *b, const char *option, enum mount_kind kind,
+		     const char *const *paths)
+{
+	struct place at;
+	struct named n = {&at, kind, b->r->cwd};
+	struct mount m = {.kind = kind,
+			  .rank = RANK_NAMED,
+			  .dest = at.dest,
+			  .source = at.source,
+			  .checked = true};
+
+	for (; paths && *paths; paths++) {
+		if (find_place(b, option, *paths, &at) || check_place(b, option, *paths, &at))
+			return -1;
+		plan_drop(b->p, named_drops, &n);
+		plan_add(b->p, &m);
+	}
+	return 0;
+}
+
+static bool hidden_drops(const struct mount *m, const void *ctx)
+{
+	const char *dest = ctx;
+
+	if (strcmp(m->dest, dest) == 0)
+		return true;
+	return path_holds(dest, m->dest) && m->rank != RANK_NAMED;
+}
+
+static void hide(struct planner *b, const char *dest)
+{
+	enum path_kind k = file_plan_look(b->p, b->r->host, dest);
+
+	if (k == PATH_NONE)
+		return;
+	plan_drop(b->p, hidden_drops, dest);
+	add_cover(b, dest, k, RANK_HIDE);
+}
+
+static int add_hidden(struct planner *b)
+{
+	struct place at;
+
+	for (const char *const *p = b->r->hide; p && *p; p++) {
+		if (find_place(b, "--hide", *p, &at) || check_place(b, "--hide", *p, &at))
+			return -1;
+		hide(b, at.dest);
+	}
+	return 0;
+}
+
+/* The sandbox has the person's own uid: the control sockets must not be within its reach. */
+static void hide_registry(struct planner *b)
+{
+	size_t n = b->p->n;
+
+	for (size_t i = 0; i < n && !b->p->failed; i++) {
+		const struct mount *m = &b->p->mounts[i];
+		char dest[PATH_MAX];
+
+		if (!is_bind(m) || !path_holds(m->source, b->r->registry))
+			continue;
+		if (!path_join(m->dest, b->r->registry + strlen(m->source) + 1, dest))
+			b->p->failed = true;
+		else if (host_look(b, b->r->registry) == PATH_DIR)
+			add_cover(b, dest, PATH_DIR, RANK_HIDE);
+	}
+}
+
+/* --- files with contents of our own --- */
+
+/* Something can be made there: it lies on no mount of the host's. */
+static bool is_own_ground(const struct file_plan *p, const char *path)
+{
+	const struct mount *m = mount_of(p, path);
+
+	return !m || !is_bind(m);
+}
+
+/* A link to a place in the host's /run is followed to the same place in the sandbox's own. */
+static int add_text(struct planner *b, const char *path, const char *text, bool needed)
+{
+	char real[PATH_MAX];
+	struct mount m = {.kind = MOUNT_TEXT,
+			  .rank = RANK_MASK,
+			  .mode = 0444,
+			  .dest = real,
+			  .source = (char *)text};
+
+	if (!text)
+		return 0;
+	if (!resolve_inside(b, path, real))
+		return err_set(b->e, "%s: its links go round; make it a plain file", path);
+	if (file_plan_look(b->p, b->r->host, real) == PATH_FILE || is_own_ground(b->p, real)) {
+		plan_add(b->p, &m);
+		return 0;
+	}
+	if (!needed)
+		return 0;
+	return err_set(b->e,
+		       "%s: there is none to put the sandbox's own in place of; create an empty "
+		       "file: touch %s",
+		       path, path);
+}
+
+static int add_texts(struct planner *b)
+{
+	if (b->r->as_root && add_text(b, SANDBOX_APT_CONFIG, apt_config, true))
+		return -1;
+	if (add_text(b, "/etc/resolv.conf", b->r->resolv_conf, true))
+		return -1;
+	return add_text(b, "/etc/hosts", b->r->hosts, false);
+}
+
+/* --- the order --- */
+
+static int by_place(const void *pa, const void *pb)
+{
+	const struct mount *a = pa, *b = pb;
+	size_t da = path_depth(a->dest), db = path_depth(b->dest);
+	int same = strcmp(a->dest, b->dest);
+
+	if (da != db)
+		return da < db ? -1 : 1;
+	if (same)
+		return same;
+	return a->rank < b->rank ? -1 : a->rank > b->rank;
+}
+
+static int build(struct planner *b)
+{
+	add_system(b);
+	add_home(b);
+	add_masks(b);
+	add_workdir(b);
+	if (b->p->failed)
+		return err_set(b->e, "out of memory");
+	if (add_named(b, "--ro", MOUNT_RO, b->r->ro) || add_named(b, "--rw", MOUNT_RW, b->r->rw) ||
+	    add_hidden(b) || add_texts(b))
+		return -1;
+	hide_registry(b);
+	choose_workdir(b);
+	if (b->p->failed)
+		return err_set(b->e, "out of memory");
+	if (b->p->n > MOUNTS_MAX)
+		return err_set(b->e,
+			       "more than %d mounts; name fewer files with --ro, --rw and --hide",
+			       MOUNTS_MAX);
+	qsort(b->p->mounts, b->p->n, sizeof(*b->p->mounts), by_place);
+	return 0;
+}
+
+int file_plan_build(const struct file_request *r, struct file_plan *p, struct err *e)
+{
+	struct planner b = {r, p, e};
+
+	*p = (struct file_plan){0};
+	if (build(&b) == 0)
+		return 0;
+	file_plan_free(p);
+	return -1;
+}

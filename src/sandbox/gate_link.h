@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gate_link: the supervisor's hold on its gate: the process and the messages to it.
+ *
+ * The gate is forked, not executed, so that it starts with the compiled policy in memory. Messages
+ * are JSON objects over a SOCK_SEQPACKET pair (docs/protocol.md). One request is under way at a
+ * time, with a deadline: a gate that does not answer in time is taken for dead by the caller.
+ * What the gate says is not trusted: it is the process that reads the sandbox's octets.
+ */
+#ifndef SG_SANDBOX_GATE_LINK_H
+#define SG_SANDBOX_GATE_LINK_H
+
+#include <jansson.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "gate/gate.h"
+
+struct gate_link {
+	pid_t pid;   /* 0: none */
+	int pidfd;   /* readable when it has ended */
+	int control; /* readable only between requests when it has ended */
+};
+
+enum { GATE_START_MS = 10000, GATE_ANSWER_MS = 1000 };
+
+/*
+ * Forks the gate and waits until it is isolated and ready. `control` of s is made here. The caller
+ * blocks all signals. 0, or -1 with the message and no gate.
+ */
+int gate_link_start(struct gate_link *g, const struct gate_setup *s, struct err *e) sg_must_check;
+
+/*
+ * Sends a request, which is consumed, and returns the answer. NULL when the gate did not answer in
+ * time, answered something else, or could not do it.
+ */
+json_t *gate_link_ask(struct gate_link *g, json_t *request, int timeout_ms);
+
+/* The two requests that tell it of the host. */
+json_t *gate_link_host_request(const struct host_prefixes *p);
+json_t *gate_link_resolver_request(const struct resolver_config *c);
+
+/* Ends it, orderly if it takes the hint, and waits for its end. */
+void gate_link_stop(struct gate_link *g);
+
+/* It has ended by itself: gets rid of what is left, and says how in `how`. */
+void gate_link_bury(struct gate_link *g, struct err *how);
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sandbox/summary.h"
+#include "sandbox/supervisor.h"
+
+/* The gate's answer, or NULL: it has none, or is being replaced right now. */
+static json_t *ask_gate(struct supervisor *s, const char *op)
+{
+	return s->networked ? gate_link_ask(&s->gate, json_pack("{s:s}", "op", op), GATE_ANSWER_MS)
+			    : NULL;
+}
+
+static json_int_t number_at(const json_t *status, const char *group, const char *key)
+{
+	const json_t *o = group ? json_object_get(status, group) : status;
+
+	return json_integer_value(json_object_get(o, key));
+}
+
+static json_int_t generation(const struct supervisor *s)
+{
+	return s->rules ? (json_int_t)ruleset_generation(s->rules) : 1;
+}
+
+static json_t *answer_ls(struct supervisor *s)
+{
+	json_t *status = ask_gate(s, "status");
+	json_int_t uptime_s = mono_ms_until(s->started, mono_now()) / 1000;
+	json_t *row = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I}", "name", s->dir.name,
+				"network", network_base_name(s->options->policy->network), "engine",
+				"bwrap", "uptime_s", uptime_s, "flows_open",
+				number_at(status, "flows", "open"), "refused",
+				number_at(status, NULL, "refusals"), "generation", generation(s));
+
+	json_decref(status);
+	return row;
+}
+
+/* Frames are counted in the airlock; what became of those that the gate saw it knows itself. */
+static json_t *frames(struct supervisor *s, const json_t *status)
+{
+	struct airlock_counters c = {0};
+	json_int_t denied = number_at(status, "frames", "denied"), noise, passed;
+
+	if (s->networked && airlock_read_counters(&s->airlock, &c))
+		c = (struct airlock_counters){0};
+	denied += (json_int_t)c.unowned;
+	noise = number_at(status, "frames", "noise") + (json_int_t)c.noise;
+	passed = (json_int_t)c.frames - denied - noise;
+	return json_pack("{s:I, s:I, s:I}", "passed", passed > 0 ? passed : 0, "denied", denied,
+			 "noise", noise);
+}
+
+static json_t *counters(const json_t *status, const char *group, const char *const *keys)
+{
+	json_t *o = json_object();
+
+	for (; *keys; keys++)
+		json_object_set_new(o, *keys, json_integer(number_at(status, group, *keys)));
+	return o;
+}
+
+static json_t *answer_egress(struct supervisor *s)
+{
+	static const char *const flows[] = {"opened", "refused", "open", NULL};
+	static const char *const dns[] = {"answered", "refused", NULL};
+	static const char *const requests[] = {"inspected", "refused", NULL};
+	json_t *status = ask_gate(s, "status"), *wildcards, *o;
+	char *policy = summary_policy(s->options->policy);
+
+	wildcards = json_object_get(status, "wildcards");
+	o = json_pack("{s:s, s:I, s:o, s:o, s:o, s:o, s:o}", "policy", policy ? policy : "",
+		      "generation", generation(s), "frames", frames(s, status), "flows",
+		      counters(status, "flows", flows), "dns", counters(status, "dns", dns),
+		      "requests", counters(status, "requests", requests), "wildcards",
+		      wildcards ? json_incref(wildcards) : json_array());
+	free(policy);
+	json_decref(status);
+	return o;
+}
+
+static json_t *answer_policy(struct supervisor *s)
+{
+	char *text = policy_print_json(s->options->policy);
+	json_t *policy = text ? json_loads(text, 0, NULL) : NULL;
+
+	free(text);
+	return policy ? json_pack("{s:o, s:I}", "policy", policy, "generation", generation(s))
+		      : NULL;
+}
+
+static json_t *answer_refusals(struct supervisor *s)
+{
+	json_t *o = ask_gate(s, "refusals");
+
+	if (!o)
+		return json_pack("{s:[], s:i}", "refusals", "other", 0);
+	json_object_del(o, "op");
+	json_object_del(o, "ok");
+	return o;
+}
+
+static const struct {
+	const char *op;
+	json_t *(*answer)(struct supervisor *s);
+} requests[] = {
+	{"ls", answer_ls},
+	{"egress", answer_egress},
+	{"policy", answer_policy},
+	{"refusals", answer_refusals},
+};
+
+json_t *report_answer(void *ctx, const json_t *request)
+{
+	const char *op = json_string_value(json_object_get(request, "op"));
+
+	for (size_t i = 0; op && i < sg_array_len(requests); i++)
+		if (strcmp(requests[i].op, op) == 0)
+			return requests[i].answer(ctx);
+	return json_pack("{s:s}", "error", "this version does not know that request");
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run: makes the parts of a sandbox, in the order that keeps it closed, and takes them down.
+ *
+ * Nothing of the command runs before the airlock stands and the gate has said that it is isolated
+ * and ready. A failure on the way takes down what was made, says why, and is status 125.
+ */
+#include "sandbox/run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+
+#include "sandbox/command_path.h"
+#include "sandbox/environment.h"
+#include "sandbox/masked_files.h"
+#include "sandbox/publish_ports.h"
+#include "sandbox/summary.h"
+#include "sandbox/supervisor.h"
+
+extern char **environ;
+
+enum { CLOSING_MS = 3000 };
+
+/* --- the parts --- */
+
+/* A descriptor that is opened later must never be taken for standard input or output. */
+static int hold_standard_descriptors(struct err *e)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd < 0)
+		return err_set(e, "/dev/null: %s", strerror(errno));
+	close(fd);
+	return 0;
+}
+
+/*
+ * Everything that can be is blocked: signals are read in the loop, and children are born without a
+ * moment in which one would end them half-made.
+ */
+static int hold_signals(struct supervisor *s, struct err *e)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &s->person_mask);
+	sigdelset(&all, SIGPIPE);
+	s->signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
+	return s->signals < 0 ? err_set(e, "a descriptor for signals: %s", strerror(errno)) : 0;
+}
+
+static int check_policy(const struct policy *p, struct err *e)
+{
+	if (p->network == NET_NONE && p->n_publish)
+		return err_set(e, "--publish: the network `none` has no link to a published port; "
+				  "take --net deny");
+	if (p->network == NET_NONE && p->n_host_ports)
+		return err_set(e, "--host-port: the network `none` has no link to the host; take "
+				  "--net deny");
+	return 0;
+}
+
+static const char *text_of_hosts(const struct supervisor *s, char *out, size_t n)
+{
+	snprintf(out, n,
+		 "127.0.0.1 localhost %s\n::1 localhost ip6-localhost ip6-loopback\n"
+		 "%s",
+		 s->dir.name,
+		 s->networked ? AIRLOCK_GATE_V4 " host.sandgate.internal\n" AIRLOCK_GATE_V6
+						" host.sandgate.internal\n"
+			      : "");
+	return out;
+}
+
+static int plan_files(struct supervisor *s, const char *cwd, struct err *e)
+{
+	const struct run_options *o = s->options;
+	_cleanup_free_ char *masked = NULL;
+	const char **list = masked_files_list(&masked);
+	char hosts[512];
+	struct file_request r = {
+		.host = &host_tree,
+		.cwd = cwd,
+		.home = getenv("HOME"),
+		.as_root = o->as_root,
+		.rw = o->rw,
+		.ro = o->ro,
+		.hide = o->hide,
+		.masked = list,
+		.registry = s->dir.registry.path,
+		.resolv_conf = s->networked ? "nameserver " AIRLOCK_GATE_V4 "\n" : "",
+		.hosts = text_of_hosts(s, hosts, sizeof(hosts)),
+	};
+	int rc;
+
+	if (!list)
+		return err_set(e, "the files in /etc that are not for everyone: %s",
+			       strerror(errno));
+	rc = file_plan_build(&r, &s->plan, e);
+	free(list);
+	if (rc)
+		return -1;
+	s->check = mount_check_begin(&s->plan, e);
+	return s->check ? 0 : -1;
+}
+
+static int make_environment(struct supervisor *s, struct err *e)
+{
+	struct environment_request r = {
+		.person = environ,
+		.sandbox = s->dir.name,
+		.home = s->plan.home,
+		.user = s->options->as_root ? "root" : NULL,
+		.workdir = s->plan.workdir,
+		.apt_config = s->options->as_root ? SANDBOX_APT_CONFIG : NULL,
+		.added = s->options->env,
+	};
+
+	s->env = environment_build(&r);
+	return s->env ? 0 : err_set(e, "out of memory");
+}
+
+static int make_gate(struct supervisor *s, struct err *e)
+{
+	const struct policy *p = s->options->policy;
+	struct airlock_config c = {.uid = geteuid(), .gid = getegid(), .door = p->n_publish > 0};
+
+	if (host_state_open(&s->host, e))
+		return -1;
+	if (publish_ports_open(p, &s->publish, &s->n_publish, e))
+		return -1;
+	if (airlock_open(&c, &s->airlock, e))
+		return -1;
+	return supervisor_start_gate(s, e);
+}
+
+static int make_engine(struct supervisor *s, struct err *e)
+{
+	struct engine_config c = {
+		.plan = &s->plan,
+		.hostname = s->dir.name,
+		.env = s->env,
+		.argv = s->options->argv,
+		.uid = s->options->as_root ? 0 : geteuid(),
+		.gid = s->options->as_root ? 0 : getegid(),
+		.as_root = s->options->as_root,
+		.userns = s->networked ? s->airlock.sandbox_userns : -1,
+		.netns = s->networked ? s->airlock.sandbox_netns : -1,
+	};
+
+	if (engine_start(&c, &s->engine, e))
+		return -1;
+	terminal_begin(&s->terminal, s->engine.pid);
+	return 0;
+}
+
+/* --- what is said --- */
+
+static void say_first_lines(const struct supervisor *s)
+{
+	char *line = summary_first_line(s->options->policy);
+	struct err e;
+
+	if (!s->options->quiet && line) {
+		err_set(&e, "%s", line);
+		supervisor_say(&e);
+	}
+	if (s->plan.warning) {
+		err_set(&e, "%s", s->plan.warning);
+		supervisor_say(&e);
+	}
+	free(line);
+}
+
+static void say_closing(struct supervisor *s)
+{
+	json_t *refusals;
+	char *text;
+
+	if (!s->networked || s->options->quiet || !s->let_go)
+		return;
+	refusals = gate_link_ask(&s->gate, json_pack("{s:s}", "op", "refusals"), CLOSING_MS);
+	text = summary_closing(refusals);
+	if (text)
+		dprintf(STDERR_FILENO, "%s", text);
+	free(text);
+	json_decref(refusals);
+}
+
+/* --- from start to end --- */
+
+static int find_command(struct supervisor *s, const char *cwd, struct err *e)
+{
+	const char *command = s->options->argv[0];
+
+	if (!command || !*command) {
+		err_set(e, "the command is empty; write it after --");
+		return EXIT_NOT_FOUND;
+	}
+	if (command_path_check(&s->plan, &host_tree, command, environment_get(s->env, "PATH"), cwd,
+			       e))
+		return 0;
+	return EXIT_NOT_FOUND;
+}
+
+/* 0, or the exit status with the message. */
+static int make_parts(struct supervisor *s, struct err *e)
+{
+	const struct run_options *o = s->options;
+	_cleanup_free_ char *cwd = getcwd(NULL, 0);
+	int status;
+
+	if (!cwd || *cwd != '/') {
+		err_set(e, "the working directory: %s; go to one that exists",
+			cwd ? "it cannot be reached" : strerror(errno));
+		return EXIT_SANDGATE;
+	}
+	if (check_policy(o->policy, e) || runtime_dir_claim(&s->dir, o->name, cwd, e) ||
+	    plan_files(s, cwd, e) || make_environment(s, e))
+		return EXIT_SANDGATE;
+	status = find_command(s, cwd, e);
+	if (status)
+		return status;
+	s->rules = ruleset_compile(o->policy, 1, e);
+	if (!s->rules || !engine_find()) {
+		if (s->rules)
+			err_set(e, "bubblewrap is not installed; apt-get install bubblewrap");
+		return EXIT_SANDGATE;
+	}
+	s->control = control_open(s->dir.fd, report_answer, s, e);
+	if (!s->control || (s->networked && make_gate(s, e)))
+		return EXIT_SANDGATE;
+	say_first_lines(s);
+	return make_engine(s, e) ? EXIT_SANDGATE : 0;
+}
+
+static void take_down(struct supervisor *s)
+{
+	control_close(s->control);
+	engine_close(&s->engine);
+	if (s->gate.pid > 0)
+		gate_link_stop(&s->gate);
+	airlock_close(&s->airlock);
+	publish_ports_close(s->publish, s->n_publish);
+	host_state_close(&s->host);
+	ruleset_free(s->rules);
+	mount_check_free(s->check);
+	file_plan_free(&s->plan);
+	environment_free(s->env);
+	runtime_dir_release(&s->dir);
+	if (s->signals >= 0)
+		close(s->signals);
+}
+
+static void begin(struct supervisor *s, const struct run_options *o)
+{
+	*s = (struct supervisor){
+		.options = o,
+		.started = mono_now(),
+		.signals = -1,
+		.dir = {.registry.fd = -1, .fd = -1, .lock = -1},
+		.networked = o->policy->network != NET_NONE,
+		.host = {.inotify = -1, .links = -1},
+		.airlock = {.keeper = -1,
+			    .keeper_pidfd = -1,
+			    .control = -1,
+			    .sandbox_userns = -1,
+			    .sandbox_netns = -1,
+			    .door = -1,
+			    .gate = {-1, -1, -1}},
+		.gate = {.pidfd = -1, .control = -1},
+		.engine = {.pidfd = -1, .start = -1, .command = -1},
+		.terminal = {.fd = -1},
+	};
+}
+
+int sandbox_run(const struct run_options *o)
+{
+	struct supervisor s;
+	struct err e;
+	int status;
+
+	begin(&s, o);
+	if (hold_standard_descriptors(&e) || hold_signals(&s, &e)) {
+		supervisor_say(&e);
+		return EXIT_SANDGATE;
+	}
+	terminal_open(&s.terminal);
+	status = make_parts(&s, &e);
+	if (status) {
+		supervisor_say(&e);
+	} else {
+		supervisor_run(&s);
+		status = s.status;
+		terminal_end(&s.terminal, s.own_failure || status > 128);
+		say_closing(&s);
+	}
+	take_down(&s);
+	sigprocmask(SIG_SETMASK, &s.person_mask, NULL);
+	return status;
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sandbox/runtime_dir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sandbox/control_socket.h"
+
+enum { NUMBERED_MAX = 10000 };
+
+static const char lock_name[] = "lock";
+
+/* --- the base --- */
+
+/* A folder of the person's own that nobody else may enter, opened without following a link. */
+static int open_private(const char *path, bool make)
+{
+	struct stat st;
+	int fd;
+
+	if (make && mkdir(path, 0700) < 0 && errno != EEXIST)
+		return -errno;
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) == 0 && st.st_uid == geteuid() && (st.st_mode & 077) == 0)
+		return fd;
+	close(fd);
+	return -EPERM;
+}
+
+static bool is_own_dir(const char *path)
+{
+	struct stat st;
+
+	return *path == '/' && stat(path, &st) == 0 && S_ISDIR(st.st_mode) &&
+	       st.st_uid == geteuid() && access(path, W_OK) == 0;
+}
+
+static int choose_base(char out[PATH_MAX])
+{
+	const char *xdg = getenv("XDG_RUNTIME_DIR");
+	unsigned uid = (unsigned)geteuid();
+	char run_user[64];
+	int n;
+
+	snprintf(run_user, sizeof(run_user), "/run/user/%u", uid);
+	if (uid == 0 && access("/run", W_OK) == 0)
+		n = snprintf(out, PATH_MAX, "/run/sandgate");
+	else if (uid && xdg && is_own_dir(xdg))
+		n = snprintf(out, PATH_MAX, "%s/sandgate", xdg);
+	else if (uid && is_own_dir(run_user))
+		n = snprintf(out, PATH_MAX, "%s/sandgate", run_user);
+	else
+		n = snprintf(out, PATH_MAX, "/tmp/sandgate-%u", uid);
+	return n < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
+int registry_open(struct registry *r, bool make, struct err *e)
+{
+	char link[64];
+	ssize_t n;
+	int rc = choose_base(r->path);
+
+	r->fd = rc ? rc : open_private(r->path, make);
+	if (r->fd < 0) {
+		rc = r->fd;
+		r->fd = -1;
+		err_set(e, "%s: %s", r->path,
+			rc == -EPERM
+				? "it is not a folder of your own that only you can enter; remove it"
+				: strerror(-rc));
+		return rc;
+	}
+	/* Without links: what lies in a bind mount is told by comparing paths. */
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", r->fd);
+	n = readlink(link, r->path, sizeof(r->path) - 1);
+	if (n > 0)
+		r->path[n] = 0;
+	return 0;
+}
+
+void registry_close(struct registry *r)
+{
+	if (r->fd >= 0)
+		close(r->fd);
+	r->fd = -1;
+}
+
+/* While it is open folders neither come nor go. */
+static int lock_registry(const struct registry *r)
+{
+	int fd = openat(r->fd, ".lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return -errno;
+	while (flock(fd, LOCK_EX) < 0) {
+		if (errno == EINTR)
+			continue;
+		close(fd);
+		return -errno;
+	}
+	return fd;
+}
+
+/* --- who lives --- */
+
+static bool is_alive(int dir)
+{
+	struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	int fd = openat(dir, lock_name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	bool alive = fd >= 0 && fcntl(fd, F_GETLK, &l) == 0 && l.l_type != F_UNLCK;
+
+	if (fd >= 0)
+		close(fd);
+	return alive;
+}
+
+static void remove_sandbox(const struct registry *r, const char *name, int dir)
+{
+	unlinkat(dir, CONTROL_SOCKET_NAME, 0);
+	unlinkat(dir, lock_name, 0);
+	unlinkat(r->fd, name, AT_REMOVEDIR);
+}
+
+static int open_sandbox(const struct registry *r, const char *name)
+{
+	int fd = openat(r->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int registry_open_sandbox(const struct registry *r, const char *name)
+{
+	int fd = sandbox_name_valid(name) ? open_sandbox(r, name) : -ENOENT;
+
+	if (fd < 0 || is_alive(fd))
+		return fd;
+	close(fd);
+	return -ENOENT;
+}
+
+struct visit {
+	void (*fn)(void *ctx, const char *name);
+	void *ctx;
+};
+
+static void visit_one(const struct registry *r, const char *name, const struct visit *v)
+{
+	int dir = sandbox_name_valid(name) ? open_sandbox(r, name) : -1;
+
+	if (dir < 0)
+		return;
+	if (!is_alive(dir))
+		remove_sandbox(r, name, dir);
+	else if (v->fn)
+		v->fn(v->ctx, name);
+	close(dir);
+}
+
+/* The caller holds the registry's lock. */
+static int visit_all(const struct registry *r, const struct visit *v)
+{
+	int fd = openat(r->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+
+	if (!d) {
+		int rc = -errno;
+
+		if (fd >= 0)
+			close(fd);
+		return rc;
+	}
+	while ((entry = readdir(d)))
+		visit_one(r, entry->d_name, v);
+	closedir(d);
+	return 0;
+}
+
+int registry_each(struct registry *r, void (*fn)(void *ctx, const char *name), void *ctx,
+		  struct err *e)
+{
+	struct visit v = {fn, ctx};
+	int lock = lock_registry(r);
+	int rc = lock < 0 ? lock : visit_all(r, &v);
+
+	if (lock >= 0)
+		close(lock);
+	return rc ? err_set(e, "%s: %s", r->path, strerror(-rc)) : 0;
+}
+
+/* --- taking a name --- */
+
+static int lock_sandbox(int dir)
+{
+	struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	int fd = openat(dir, lock_name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600), rc;
+
+	if (fd < 0)
+		return -errno;
+	if (fcntl(fd, F_SETLK, &l) == 0)
+		return fd;
+	rc = -errno;
+	close(fd);
+	return rc;
+}
+
+/* 0, -EEXIST when the name is taken, or another -errno. */
+static int take(struct runtime_dir *d, const char *name)
+{
+	if (mkdirat(d->registry.fd, name, 0700) < 0)
+		return -errno;
+	d->fd = open_sandbox(&d->registry, name);
+	if (d->fd < 0)
+		return d->fd;
+	d->lock = lock_sandbox(d->fd);
+	if (d->lock < 0)
+		return d->lock;
+	snprintf(d->name, sizeof(d->name), "%s", name);
+	return 0;
+}
+
+static int take_made(struct runtime_dir *d, const char *path)
+{
+	char base[SANDBOX_NAME_SIZE], name[SANDBOX_NAME_SIZE];
+	int rc = -EEXIST;
+
+	sandbox_name_from_path(path, base);
+	if (sandbox_name_valid(base))
+		rc = take(d, base);
+	for (unsigned n = 2; rc == -EEXIST && n < NUMBERED_MAX; n++)
+		rc = take(d, sandbox_name_numbered(base, n, name));
+	return rc;
+}
+
+static int take_wanted(struct runtime_dir *d, const char *wanted, struct err *e)
+{
+	int rc;
+
+	if (!sandbox_name_valid(wanted))
+		return err_set(
+			e,
+			"--name %s: a name is a-z, 0-9 and hyphens, at most %d, begins with no "
+			"hyphen and is no word of a command",
+			wanted, SANDBOX_NAME_MAX);
+	rc = take(d, wanted);
+	if (rc == -EEXIST)
+		return err_set(e, "--name %s: a sandbox of that name runs; take another name",
+			       wanted);
+	return rc ? err_set(e, "%s/%s: %s", d->registry.path, wanted, strerror(-rc)) : 0;
+}
+
+static int take_any(struct runtime_dir *d, const char *wanted, const char *path, struct err *e)
+{
+	int rc;
+
+	if (wanted)
+		return take_wanted(d, wanted, e);
+	rc = take_made(d, path);
+	return rc ? err_set(e, "%s: a folder for the sandbox: %s", d->registry.path, strerror(-rc))
+		  : 0;
+}
+
+int runtime_dir_claim(struct runtime_dir *d, const char *wanted, const char *path, struct err *e)
+{
+	struct visit sweep = {0};
+	int lock, rc;
+
+	*d = (struct runtime_dir){.registry.fd = -1, .fd = -1, .lock = -1};
+	if (registry_open(&d->registry, true, e))
+		return -1;
+	lock = lock_registry(&d->registry);
+	rc = lock < 0 ? lock : visit_all(&d->registry, &sweep);
+	rc = rc ? err_set(e, "%s: %s", d->registry.path, strerror(-rc))
+		: take_any(d, wanted, path, e);
+	if (lock >= 0)
+		close(lock);
+	if (rc)
+		runtime_dir_release(d);
+	return rc;
+}
+
+void runtime_dir_release(struct runtime_dir *d)
+{
+	int lock = d->registry.fd >= 0 && d->fd >= 0 ? lock_registry(&d->registry) : -1;
+
+	if (d->fd >= 0 && *d->name)
+		remove_sandbox(&d->registry, d->name, d->fd);
+	if (d->lock >= 0)
+		close(d->lock);
+	if (d->fd >= 0)
+		close(d->fd);
+	if (lock >= 0)
+		close(lock);
+	registry_close(&d->registry);
+	*d = (struct runtime_dir){.registry.fd = -1, .fd = -1, .lock = -1};
+}

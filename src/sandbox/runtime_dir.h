@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * runtime_dir: the registry of the sandboxes that run: one folder each, BASE/NAME/.
+ *
+ *	BASE		of root /run/sandgate; else $XDG_RUNTIME_DIR/sandgate,
+ * /run/user/UID/sandgate, or /tmp/sandgate-UID, the first that can be had; 0700 and the person's
+ *own BASE/.lock	held while folders are made and taken away
+ *	BASE/NAME/lock	a record lock of the supervisor on it says that the sandbox lives; the
+ *kernel lets go of it whatever the supervisor dies of, and forked children have no part in it. A
+ *folder without that lock is left over and taken away by whoever comes next. BASE/NAME/control	the
+ *control socket
+ */
+#ifndef SG_SANDBOX_RUNTIME_DIR_H
+#define SG_SANDBOX_RUNTIME_DIR_H
+
+#include <limits.h>
+
+#include "base/err.h"
+#include "sandbox/sandbox_name.h"
+
+struct registry {
+	int fd; /* of BASE */
+	char path[PATH_MAX];
+};
+
+struct runtime_dir {
+	struct registry registry;
+	int fd, lock;
+	char name[SANDBOX_NAME_SIZE];
+};
+
+/* Opens BASE, making it when `make`. -ENOENT when it is not there; else as runtime_dir_claim. */
+int registry_open(struct registry *r, bool make, struct err *e) sg_must_check;
+void registry_close(struct registry *r);
+
+/* Takes left-over folders away, then calls fn for the name of each sandbox that lives. */
+int registry_each(struct registry *r, void (*fn)(void *ctx, const char *name), void *ctx,
+		  struct err *e) sg_must_check;
+
+/* The folder of a sandbox that lives, or -errno. */
+int registry_open_sandbox(const struct registry *r, const char *name);
+
+/*
+ * Takes the name `wanted`, or when that is NULL one made from `path`, with a number when it is
+ * taken or a reserved word. 0, or -1 with the message.
+ */
+int runtime_dir_claim(struct runtime_dir *d, const char *wanted, const char *path,
+		      struct err *e) sg_must_check;
+
+/* Takes the folder away. */
+void runtime_dir_release(struct runtime_dir *d);
+
+#endif

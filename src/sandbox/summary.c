@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sandbox/summary.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "policy/decide.h"
+
+enum { RULES_NAMED_MAX = 16, ROWS_MAX = 20, ITEMS_MAX = 32 };
+
+/* --- what the policy allows --- */
+
+/* "a.example, b.example and 3 more": the rules of one effect, then the host's ports. */
+static size_t put_allowed(FILE *to, const struct policy *p)
+{
+	char text[RULE_TEXT_MAX];
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->n_rules; i++) {
+		if (p->rules[i].effect != EFFECT_ALLOW || n++ >= RULES_NAMED_MAX)
+			continue;
+		fprintf(to, "%s%s", n > 1 ? ", " : "", rule_format(&p->rules[i], text));
+	}
+	for (size_t i = 0; i < p->n_host_ports; i++) {
+		if (n++ >= RULES_NAMED_MAX)
+			continue;
+		fprintf(to, "%shost.sandgate.internal:%u", n > 1 ? ", " : "",
+			(unsigned)p->host_ports[i]);
+	}
+	if (n > RULES_NAMED_MAX)
+		fprintf(to, " and %zu more", n - RULES_NAMED_MAX);
+	return n;
+}
+
+static bool allows_something(const struct policy *p)
+{
+	for (size_t i = 0; i < p->n_rules; i++)
+		if (p->rules[i].effect == EFFECT_ALLOW)
+			return true;
+	return p->n_host_ports > 0;
+}
+
+static void put_first_line(FILE *to, const struct policy *p)
+{
+	if (p->network == NET_ANY) {
+		fputs("network UNRESTRICTED, connections are logged", to);
+	} else if (p->network == NET_NONE || !allows_something(p)) {
+		fputs("network denied", to);
+	} else {
+		fputs("network limited to ", to);
+		put_allowed(to, p);
+	}
+}
+
+static void put_policy(FILE *to, const struct policy *p)
+{
+	if (!allows_something(p)) {
+		fputs(network_base_name(p->network), to);
+		return;
+	}
+	fputs("allow: ", to);
+	put_allowed(to, p);
+	fprintf(to, " (%s)", network_base_name(p->network));
+}
+
+static char *print_policy(const struct policy *p, void (*put)(FILE *to, const struct policy *p))
+{
+	char *text = NULL;
+	size_t n = 0;
+	FILE *to = open_memstream(&text, &n);
+
+	if (!to)
+		return NULL;
+	put(to, p);
+	if (fclose(to) == 0)
+		return text;
+	free(text);
+	return NULL;
+}
+
+char *summary_first_line(const struct policy *p)
+{
+	return print_policy(p, put_first_line);
+}
+
+char *summary_policy(const struct policy *p)
+{
+	return print_policy(p, put_policy);
+}
+
+/* --- what was refused --- */
+
+static const char *string_of(const json_t *row, const char *key)
+{
+	const char *s = json_string_value(json_object_get(row, key));
+
+	return s ? s : "";
+}
+
+static json_int_t number_of(const json_t *row, const char *key)
+{
+	json_int_t n = json_integer_value(json_object_get(row, key));
+
+	return n > 0 ? n : 0;
+}
+
+static void put_printable(FILE *to, const char *s)
+{
+	for (; *s; s++)
+		fputc(*s > 0x20 && *s < 0x7f ? *s : '?', to);
+}
+
+static const char *sentence_of(const char *word)
+{
+	for (int r = 0; r < REASONS; r++)
+		if (strcmp(reason_word((enum reason)r), word) == 0)
+			return reason_sentence((enum reason)r);
+	return "it was refused";
+}
+
+/* "  db.example.com:5432 (tcp, 2 times): no rule of the policy allows it" */
+static void put_row(FILE *to, const json_t *row)
+{
+	const char *name = string_of(row, "name"), *address = string_of(row, "address");
+	const char *proto = string_of(row, "proto");
+	json_int_t port = number_of(row, "port"), count = number_of(row, "count");
+	bool lookup = strcmp(proto, "dns") == 0;
+
+	fputs("  ", to);
+	put_printable(to, *name ? name : *address ? address : "?");
+	if (port && !lookup)
+		fprintf(to, ":%u", (unsigned)(port & 0xffff));
+	if (*name && *address && !lookup) {
+		fputs(" at ", to);
+		put_printable(to, address);
+	}
+	fputs(" (", to);
+	put_printable(to, lookup ? "lookup" : proto);
+	fprintf(to, ", %" JSON_INTEGER_FORMAT " time%s): %s\n", count, count == 1 ? "" : "s",
+		sentence_of(string_of(row, "reason")));
+}
+
+/* --- the one command --- */
+
+/* The words of all remedies, each once. */
+struct remedy {
+	char name[64]; /* of --name, or empty */
+	bool net_deny;
+	char *items[ITEMS_MAX], *ports[ITEMS_MAX];
+	size_t n_items, n_ports;
+};
+
+/* Nothing that a shell or a terminal would take for more than a word. */
+static bool is_plain_word(const char *s)
+{
+	return *s && s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				 "._:/[]-")] == 0;
+}
+
+static void add_once(char **list, size_t *n, const char *word)
+{
+	for (size_t i = 0; i < *n; i++)
+		if (strcmp(list[i], word) == 0)
+			return;
+	if (*n < ITEMS_MAX && (list[*n] = strdup(word)))
+		(*n)++;
+}
+
+static void take_option(struct remedy *r, const char *option, const char *value)
+{
+	if (strcmp(option, "--allow") == 0)
+		add_once(r->items, &r->n_items, value);
+	else if (strcmp(option, "--host-port") == 0)
+		add_once(r->ports, &r->n_ports, value);
+	else if (strcmp(option, "--name") == 0)
+		snprintf(r->name, sizeof(r->name), "%s", value);
+	else if (strcmp(option, "--net") == 0)
+		r->net_deny = strcmp(value, "deny") == 0;
+}
+
+/* "sandgate run [OPTION VALUE]... ..." as remedy_format() writes it. */
+static void take_remedy(struct remedy *r, const char *text)
+{
+	char copy[REMEDY_MAX], *save = NULL, *option, *value;
+
+	if ((size_t)snprintf(copy, sizeof(copy), "%s", text) >= sizeof(copy))
+		return;
+	for (option = strtok_r(copy, " ", &save); option; option = strtok_r(NULL, " ", &save)) {
+		if (strncmp(option, "--", 2) != 0)
+			continue;
+		value = strtok_r(NULL, " ", &save);
+		if (value && is_plain_word(value))
+			take_option(r, option, value);
+	}
+}
+
+static void put_remedy(FILE *to, const struct remedy *r)
+{
+	if (!r->n_items && !r->n_ports)
+		return;
+	fputs("sandgate: to allow it: sandgate run", to);
+	if (*r->name)
+		fprintf(to, " --name %s", r->name);
+	if (r->net_deny)
+		fputs(" --net deny", to);
+	for (size_t i = 0; i < r->n_items; i++)
+		fprintf(to, "%s%s", i ? "," : " --allow ", r->items[i]);
+	for (size_t i = 0; i < r->n_ports; i++)
+		fprintf(to, " --host-port %s", r->ports[i]);
+	fputs(" -- ...\n", to);
+}
+
+static void put_closing(FILE *to, const json_t *rows, json_int_t total)
+{
+	struct remedy r = {0};
+	json_int_t shown = 0;
+	json_t *row;
+	size_t i;
+
+	fprintf(to, "sandgate: refused %" JSON_INTEGER_FORMAT " time%s:\n", total,
+		total == 1 ? "" : "s");
+	json_array_foreach(rows, i, row)
+	{
+		take_remedy(&r, string_of(row, "remedy"));
+		if (i >= ROWS_MAX)
+			continue;
+		put_row(to, row);
+		shown += number_of(row, "count");
+	}
+	if (total > shown)
+		fprintf(to, "  others (%" JSON_INTEGER_FORMAT " times)\n", total - shown);
+	put_remedy(to, &r);
+	for (i = 0; i < r.n_items; i++)
+		free(r.items[i]);
+	for (i = 0; i < r.n_ports; i++)
+		free(r.ports[i]);
+}
+
+char *summary_closing(const json_t *refusals)
+{
+	const json_t *rows = json_object_get(refusals, "refusals"), *row;
+	json_int_t total = number_of(refusals, "other");
+	char *text = NULL;
+	size_t n = 0, i;
+	FILE *to;
+
+	json_array_foreach(rows, i, row) total += number_of(row, "count");
+	to = total ? open_memstream(&text, &n) : NULL;
+	if (!to)
+		return NULL;
+	put_closing(to, rows, total);
+	if (fclose(to) == 0)
+		return text;
+	free(text);
+	return NULL;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* summary: what `sandgate run` says at the start and at the end; pure text. */
+#ifndef SG_SANDBOX_SUMMARY_H
+#define SG_SANDBOX_SUMMARY_H
+
+#include <jansson.h>
+
+#include "policy/policy.h"
+
+/*
+ * The network in one line of cli.md, without "sandgate: " and the newline; the caller frees. NULL
+ * without memory. Of many rules the first ones are named, then how many more there are.
+ */
+char *summary_first_line(const struct policy *p);
+
+/* The policy as `egress` shows it: "allow: a.example, b.example (deny)", "any"; the caller frees.
+ */
+char *summary_policy(const struct policy *p);
+
+/*
+ * Several lines that end in newlines: what was refused, exactly counted, and one command that would
+ * allow what can be allowed. NULL when nothing was refused (or without memory). `refusals` is the
+ * gate's answer of that name; it comes from the process that reads the sandbox's octets, so that
+ * nothing of it reaches a terminal but printable ASCII.
+ */
+char *summary_closing(const json_t *refusals);
+
+#endif

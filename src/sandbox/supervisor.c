@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Theory of operation
+ *
+ * One poll loop. States of the sandbox: starting (the engine makes the mounts), waiting (`start`
+ *has said that it is there; what was mounted is compared with what was planned), running (let_go),
+ *ended. A signal before running is held for the command, but one that asks for an end ends the
+ *engine.
+ *
+ * Whoever dies:
+ *	engine		the sandbox has ended: its exit status is the result
+ *	gate		the airlock is sealed by that alone; a new gate is forked with the same
+ *policy, GATE_RESTARTS_MAX times in GATE_RESTARTS_MS at most, then the sandbox is ended keeper
+ *the airlock is gone: the sandbox is ended supervisor	the kernel kills the three
+ *(PR_SET_PDEATHSIG) All blocking here has a deadline: a request to the gate GATE_ANSWER_MS, to the
+ *keeper 5 s.
+ */
+#include "sandbox/supervisor.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+
+enum { SIGNAL_STATUS = 128 };
+
+/* Passed on to the command. What the kernel sends by itself (SIGPIPE, SIGSEGV, ...) is not. */
+static const int passed_signals[] = {SIGHUP,  SIGINT,  SIGQUIT,	 SIGTERM,
+				     SIGUSR1, SIGUSR2, SIGWINCH, SIGALRM};
+
+void supervisor_say(const struct err *e)
+{
+	dprintf(STDERR_FILENO, "sandgate: %s\n", e->text);
+}
+
+/* Ends the sandbox for a reason of sandgate's own. */
+static void fail(struct supervisor *s, const struct err *e)
+{
+	supervisor_say(e);
+	s->own_failure = true;
+	s->status = EXIT_SANDGATE;
+	engine_kill(&s->engine);
+}
+
+/* --- signals --- */
+
+static void deliver_held(struct supervisor *s)
+{
+	for (int signo = 1; signo < 64; signo++)
+		if (s->held_signals >> signo & 1)
+			engine_signal(&s->engine, signo);
+	s->held_signals = 0;
+}
+
+static bool asks_for_end(int signo)
+{
+	return signo == SIGTERM || signo == SIGINT || signo == SIGHUP || signo == SIGQUIT;
+}
+
+static void pass_signal(struct supervisor *s, int signo)
+{
+	if (s->let_go) {
+		engine_signal(&s->engine, signo);
+	} else if (asks_for_end(signo)) {
+		s->own_failure = true;
+		s->status = SIGNAL_STATUS + signo;
+		engine_kill(&s->engine);
+	} else {
+		s->held_signals |= UINT64_C(1) << signo;
+	}
+}
+
+static void command_ended(struct supervisor *s, int status)
+{
+	s->ended = true;
+	if (s->own_failure)
+		return;
+	s->status = WIFSIGNALED(status) ? SIGNAL_STATUS + WTERMSIG(status) : WEXITSTATUS(status);
+	if (s->let_go)
+		return;
+	/* The engine has said why, and `start` or the child before it with this very status. */
+	if (s->status != EXIT_SANDGATE) {
+		struct err e;
+
+		err_set(&e, "the sandbox could not be made: bwrap says above why; sandgate doctor "
+			    "shows what this machine lacks");
+		supervisor_say(&e);
+	}
+	s->own_failure = true;
+	s->status = EXIT_SANDGATE;
+}
+
+static void engine_stopped(struct supervisor *s, int signo)
+{
+	if (!terminal_sandbox_stopped(&s->terminal, signo))
+		terminal_stop_job(&s->terminal, signo);
+}
+
+static void look_at_engine(struct supervisor *s)
+{
+	int status;
+
+	while (s->engine.pid > 0 && !s->ended &&
+	       waitpid(s->engine.pid, &status, WNOHANG | WUNTRACED) == s->engine.pid) {
+		if (WIFSTOPPED(status))
+			engine_stopped(s, WSTOPSIG(status));
+		else
+			command_ended(s, status);
+	}
+}
+
+static void take_signal(struct supervisor *s, int signo)
+{
+	if (signo == SIGCHLD)
+		look_at_engine(s);
+	/* A stop of the job: the sandbox first, and then, when that is seen, the supervisor. */
+	if (signo == SIGTSTP || signo == SIGCONT)
+		kill(-s->engine.pid, signo);
+	for (size_t i = 0; i < sg_array_len(passed_signals); i++)
+		if (passed_signals[i] == signo)
+			pass_signal(s, signo);
+}
+
+static void take_signals(struct supervisor *s)
+{
+	struct signalfd_siginfo info;
+
+	while (read(s->signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		take_signal(s, (int)info.ssi_signo);
+}
+
+/* --- the start of the command --- */
+
+static void hear_start(struct supervisor *s)
+{
+	struct err e;
+	int rc;
+
+	if (!engine_hear_start(&s->engine)) {
+		/* The set-up has failed; the engine ends, and that is where it is said. */
+		close(s->engine.start);
+		s->engine.start = -1;
+		return;
+	}
+	if (mount_check_end(s->check, s->engine.command, &e)) {
+		fail(s, &e);
+		return;
+	}
+	rc = engine_let_go(&s->engine, &s->person_mask);
+	if (rc) {
+		err_set(&e, "starting the command: %s", strerror(-rc));
+		fail(s, &e);
+		return;
+	}
+	s->let_go = true;
+	deliver_held(s);
+}
+
+/* --- the gate --- */
+
+int supervisor_start_gate(struct supervisor *s, struct err *e)
+{
+	struct gate_setup setup = {
+		.sandbox = s->options->name,
+		.tun = s->airlock.gate.tun,
+		.listen_v4 = s->airlock.gate.listen_v4,
+		.listen_v6 = s->airlock.gate.listen_v6,
+		.door = s->airlock.door,
+		.control = -1,
+		.publish = s->publish,
+		.n_publish = s->n_publish,
+		.rules = s->rules,
+		.host = &s->host.prefixes,
+		.resolver = &s->host.resolver,
+	};
+	int rc = gate_link_start(&s->gate, &setup, e);
+
+	airlock_close_gate_fds(&s->airlock.gate);
+	return rc;
+}
+
+/* True while restarts are few; counts this one. */
+static bool may_restart(struct supervisor *s)
+{
+	mono_t now = mono_now(), *slot = &s->restarts[s->n_restarts % GATE_RESTARTS_MAX];
+	bool many = s->n_restarts >= GATE_RESTARTS_MAX &&
+		    mono_before(now, mono_add_ms(*slot, GATE_RESTARTS_MS));
+
+	*slot = now;
+	s->n_restarts++;
+	return !many;
+}
+
+static void gate_ended(struct supervisor *s)
+{
+	struct err e;
+
+	gate_link_bury(&s->gate, &e);
+	if (s->ended || s->own_failure)
+		return;
+	err_prefix(&e, "connections are cut, nothing leaves");
+	supervisor_say(&e);
+	if (!may_restart(s)) {
+		err_set(&e, "the gate has ended %d times in %d s; the sandbox is ended",
+			GATE_RESTARTS_MAX + 1, GATE_RESTARTS_MS / 1000);
+		fail(s, &e);
+		return;
+	}
+	if (airlock_renew(&s->airlock, &s->airlock.gate, &e) || supervisor_start_gate(s, &e)) {
+		err_prefix(&e, "no new gate can be started, the sandbox is ended");
+		fail(s, &e);
+		return;
+	}
+	err_set(&e, "a new gate has taken over, with the same policy");
+	supervisor_say(&e);
+}
+
+/* A gate that cannot be told goes on with what is no longer true: it is replaced. */
+static void tell_gate(struct supervisor *s, json_t *request)
+{
+	json_t *answer = gate_link_ask(&s->gate, request, GATE_ANSWER_MS);
+
+	if (!answer && s->gate.pid > 0)
+		kill(s->gate.pid, SIGKILL);
+	json_decref(answer);
+}
+
+static void follow_host(struct supervisor *s, bool files, bool links)
+{
+	int changed = host_state_follow(&s->host, files, links);
+
+	if (changed & HOST_PREFIXES)
+		tell_gate(s, gate_link_host_request(&s->host.prefixes));
+	if (changed & HOST_RESOLVER)
+		tell_gate(s, gate_link_resolver_request(&s->host.resolver));
+}
+
+static void keeper_ended(struct supervisor *s)
+{
+	struct err e;
+
+	if (s->own_failure)
+		return;
+	err_set(&e, "the keeper of the airlock has ended; the sandbox is ended");
+	fail(s, &e);
+}
+
+/* --- the loop --- */
+
+/* In this order in the table; a descriptor that is not there is -1, which poll passes over. */
+enum source { SIGNALS, START, GATE, KEEPER, FILES, LINKS, SOURCES };
+
+static int poll_timeout(const struct supervisor *s)
+{
+	mono_t at;
+	int64_t ms;
+
+	if (!control_next_deadline(s->control, &at))
+		return -1;
+	ms = mono_ms_until(mono_now(), at);
+	return ms > 0 ? (int)ms : 0;
+}
+
+static size_t fill(const struct supervisor *s, struct pollfd *fds)
+{
+	bool ending = s->own_failure;
+	const int sources[SOURCES] = {
+		[SIGNALS] = s->signals,
+		[START] = s->let_go || ending ? -1 : s->engine.start,
+		[GATE] = s->networked && !ending ? s->gate.pidfd : -1,
+		[KEEPER] = s->networked && !ending ? s->airlock.keeper_pidfd : -1,
+		[FILES] = s->networked ? s->host.inotify : -1,
+		[LINKS] = s->networked ? s->host.links : -1,
+	};
+
+	for (size_t i = 0; i < SOURCES; i++)
+		fds[i] = (struct pollfd){.fd = sources[i], .events = POLLIN};
+	return SOURCES + control_poll(s->control, fds + SOURCES);
+}
+
+static void dispatch(struct supervisor *s, const struct pollfd *fds, size_t n)
+{
+	if (fds[SIGNALS].revents)
+		take_signals(s);
+	if (fds[START].revents && !s->ended)
+		hear_start(s);
+	if (fds[KEEPER].revents && !s->ended)
+		keeper_ended(s);
+	if (fds[GATE].revents && !s->ended)
+		gate_ended(s);
+	if (!s->ended && !s->own_failure && (fds[FILES].revents || fds[LINKS].revents))
+		follow_host(s, fds[FILES].revents != 0, fds[LINKS].revents != 0);
+	control_serve(s->control, fds + SOURCES, n - SOURCES, mono_now());
+}
+
+void supervisor_run(struct supervisor *s)
+{
+	struct pollfd fds[SOURCES + CONTROL_FDS];
+
+	while (!s->ended) {
+		size_t n = fill(s, fds);
+
+		if (poll(fds, (nfds_t)n, poll_timeout(s)) < 0 && errno != EINTR) {
+			struct err e;
+
+			err_set(&e, "waiting for the sandbox: %s", strerror(errno));
+			fail(s, &e);
+			waitpid(s->engine.pid, NULL, 0);
+			return;
+		}
+		dispatch(s, fds, n);
+	}
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * supervisor: the parts of one sandbox while it runs, held by the `sandgate run` process itself.
+ *
+ *	run.c		makes the parts in the order that keeps it closed: airlock, gate ready,
+ *engine supervisor.c	the loop: ends, signals, a new gate for a dead one, news of the host
+ *	report.c	the answers of the control socket
+ *
+ * Private to src/sandbox.
+ */
+#ifndef SG_SANDBOX_SUPERVISOR_H
+#define SG_SANDBOX_SUPERVISOR_H
+
+#include <jansson.h>
+#include <signal.h>
+
+#include "airlock/airlock.h"
+#include "base/clock.h"
+#include "sandbox/control.h"
+#include "sandbox/engine_bwrap.h"
+#include "sandbox/gate_link.h"
+#include "sandbox/host_state.h"
+#include "sandbox/mount_check.h"
+#include "sandbox/run.h"
+#include "sandbox/runtime_dir.h"
+#include "sandbox/terminal.h"
+
+/* A gate that dies more often than this in that time is being killed on purpose. */
+enum { GATE_RESTARTS_MAX = 5, GATE_RESTARTS_MS = 60000 };
+
+struct supervisor {
+	const struct run_options *options;
+	mono_t started;
+	sigset_t person_mask; /* of signals, as sandgate was started */
+	int signals;	      /* a signalfd of all that can be had */
+
+	struct runtime_dir dir;
+	struct control *control;
+	struct file_plan plan;
+	struct mount_check *check;
+	char **env;
+
+	bool networked; /* false for `none`: the four below are not there */
+	struct ruleset *rules;
+	struct host_state host;
+	struct airlock airlock;
+	struct gate_link gate;
+	struct gate_publish *publish;
+	size_t n_publish;
+	mono_t restarts[GATE_RESTARTS_MAX]; /* the latest ones, round and round */
+	unsigned n_restarts;
+
+	struct engine engine;
+	struct terminal terminal;
+	uint64_t held_signals; /* bits: came before the command was there to get them */
+	bool let_go;	       /* the command runs */
+	bool ended;
+	bool own_failure; /* and not the command's end */
+	int status;	  /* of `sandgate run` */
+};
+
+/* Forks a gate from what the supervisor holds. */
+int supervisor_start_gate(struct supervisor *s, struct err *e) sg_must_check;
+
+/* Until the engine has ended; sets status. */
+void supervisor_run(struct supervisor *s);
+
+/* control_answer_fn with the supervisor as context. */
+json_t *report_answer(void *ctx, const json_t *request);
+
+/* "sandgate: MESSAGE" on standard error, without control characters. */
+void supervisor_say(const struct err *e);
+
+#endif

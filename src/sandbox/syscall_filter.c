@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sandbox/syscall_filter.h"
+
+#include <string.h>
+#include <errno.h>
+#include <unistd.h>
+
+#include "sandbox/memory_file.h"
+#include "syscall_filter_image.h"
+
+int syscall_filter_make(struct syscall_filter *f, struct err *e)
+{
+	f->calls = memory_file("calls", syscall_filter_calls, sizeof(syscall_filter_calls));
+	f->arguments = memory_file("arguments", syscall_filter_arguments,
+				   sizeof(syscall_filter_arguments));
+	if (f->calls >= 0 && f->arguments >= 0)
+		return 0;
+	err_set(e, "a file in memory for the filter of system calls: %s", strerror(errno));
+	syscall_filter_close(f);
+	return -1;
+}
+
+void syscall_filter_close(struct syscall_filter *f)
+{
+	if (f->calls >= 0)
+		close(f->calls);
+	if (f->arguments >= 0)
+		close(f->arguments);
+	f->calls = f->arguments = -1;
+}
