@@ -2,6 +2,7 @@
 #include "rig.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -66,6 +67,18 @@ void rig_write(const char *path, const char *text)
 	close(fd);
 }
 
+int rig_count_entries(const char *path)
+{
+	DIR *d = opendir(path);
+	int n = 0;
+
+	CHECK(d);
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
 void rig_sh(const char *command)
 {
 	pid_t pid = rig_fork();
@@ -99,12 +112,12 @@ int rig_run(rig_body *body)
 	return run(NULL, body);
 }
 
-static void enter_netns(void)
+void rig_enter_userns(int flags)
 {
 	char map[32];
 	unsigned uid = geteuid(), gid = getegid();
 
-	CHECK(unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0);
+	CHECK(unshare(CLONE_NEWUSER | flags) == 0);
 	rig_write("/proc/self/setgroups", "deny");
 	snprintf(map, sizeof(map), "0 %u 1", uid);
 	rig_write("/proc/self/uid_map", map);
@@ -112,22 +125,37 @@ static void enter_netns(void)
 	rig_write("/proc/self/gid_map", map);
 }
 
+static void enter_netns(void)
+{
+	rig_enter_userns(CLONE_NEWNET);
+}
+
 int rig_run_in_netns(rig_body *body)
 {
 	return run(enter_netns, body);
 }
 
-/* The device that udev gives to everyone may be root's only on a machine without udev. */
-static void become_ordinary(void)
+void rig_become_ordinary(void)
+{
+	CHECK(setgroups(0, NULL) == 0 && setgid(ORDINARY_ID) == 0 && setuid(ORDINARY_ID) == 0);
+	/* setuid made the process undumpable, and its /proc files root's. */
+	CHECK(prctl(PR_SET_DUMPABLE, 1) == 0);
+}
+
+void rig_own_tun(unsigned mode)
 {
 	CHECK(unshare(CLONE_NEWNS) == 0);
 	CHECK(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
 	CHECK(mount("rig", "/dev/net", "tmpfs", 0, "mode=0755") == 0);
-	CHECK(mknod("/dev/net/tun", S_IFCHR | 0666, makedev(10, 200)) == 0);
-	CHECK(chmod("/dev/net/tun", 0666) == 0);
-	CHECK(setgroups(0, NULL) == 0 && setgid(ORDINARY_ID) == 0 && setuid(ORDINARY_ID) == 0);
-	/* setuid made the process undumpable, and its /proc files root's. */
-	CHECK(prctl(PR_SET_DUMPABLE, 1) == 0);
+	CHECK(mknod("/dev/net/tun", S_IFCHR | 0600, makedev(10, 200)) == 0);
+	CHECK(chmod("/dev/net/tun", mode) == 0);
+}
+
+/* The device that udev gives to everyone may be root's only on a machine without udev. */
+static void become_ordinary(void)
+{
+	rig_own_tun(0666);
+	rig_become_ordinary();
 }
 
 int rig_run_as_user(rig_body *body)
@@ -203,6 +231,7 @@ bool rig_echoes(int fd, size_t n)
 	CHECK(n <= sizeof(sent));
 	for (size_t i = 0; i < n; i++)
 		sent[i] = (uint8_t)(i * 7 + n);
+	CHECK(fcntl(fd, F_SETFL, 0) == 0);
 	CHECK(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) == 0);
 	if (send(fd, sent, n, MSG_NOSIGNAL) != (ssize_t)n)
 		return false;

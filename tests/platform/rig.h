@@ -32,7 +32,7 @@ typedef void rig_body(void);
 int rig_run(rig_body *body);
 /* The same in new user and network namespaces, as their root. */
 int rig_run_in_netns(rig_body *body);
-/* The same as an ordinary user (1000), with /dev/net/tun for everyone. Skips when not root. */
+/* The same as an ordinary user: 1000, with /dev/net/tun for everyone, or who runs the test. */
 int rig_run_as_user(rig_body *body);
 
 /* A child that dies with its parent; 0 in the child. */
@@ -41,17 +41,26 @@ pid_t rig_fork(void);
 int rig_wait(pid_t pid);
 void rig_kill(pid_t pid);
 
+/* Into new namespaces (CLONE_NEW*), as root of a new user namespace that owns them. */
+void rig_enter_userns(int flags);
+/* Root gets a /dev/net of its own, with the tun device in this mode. */
+void rig_own_tun(unsigned mode);
+/* Root becomes the ordinary user, for good. */
+void rig_become_ordinary(void);
+
 void rig_write(const char *path, const char *text);
+/* Of a folder, "." and ".." included. */
+int rig_count_entries(const char *path);
 /* Runs a command by sh; CHECKs that it succeeds. */
 void rig_sh(const char *command);
 
 /* RFC 1071 over n octets, with `sum` to begin with; in network order, ready to store. */
 uint16_t rig_checksum(const void *p, size_t n, uint32_t sum);
 
-/* A TCP socket connected to text:port; -1 with errno. Waits at most 3 s. */
+/* A blocking TCP socket connected to text:port; -1 with errno. Waits at most 3 s. */
 int rig_connect(const char *text, uint16_t port);
 int rig_connect_from(const char *text, uint16_t port, uint16_t source_port);
-/* True when what is sent comes back. */
+/* True when what is sent comes back within 3 s. Makes the socket blocking. */
 bool rig_echoes(int fd, size_t n);
 
 int64_t rig_ms(void);

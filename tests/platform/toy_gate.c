@@ -11,6 +11,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include "base/addr.h"
 #include "rig.h"
 
 enum { PACKET_OCTETS = 65536, HEADER_TCP = 20 };
@@ -154,12 +155,31 @@ static void watch(int epoll, int fd)
 	CHECK(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &e) == 0);
 }
 
+/* Says its own name to a connection to TOY_NAMES, and closes it first. */
+static bool says_its_name(int fd)
+{
+	char text[ENDPOINT_TEXT_MAX];
+	struct sockaddr_storage name;
+	socklen_t n = sizeof(name);
+	struct endpoint self;
+
+	CHECK(getsockname(fd, (struct sockaddr *)&name, &n) == 0);
+	CHECK(endpoint_from_sockaddr(&name, &self));
+	if (self.port != TOY_NAMES)
+		return false;
+	endpoint_format(&self, text);
+	CHECK(send(fd, text, strlen(text), MSG_NOSIGNAL) == (ssize_t)strlen(text));
+	close(fd);
+	return true;
+}
+
 static void serve_listener(int epoll, int listener)
 {
 	int fd;
 
 	while ((fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) >= 0)
-		watch(epoll, fd);
+		if (!says_its_name(fd))
+			watch(epoll, fd);
 	CHECK(errno == EAGAIN || errno == ECONNABORTED);
 }
 
