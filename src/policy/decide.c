@@ -249,10 +249,11 @@ static bool decide_host_alias(const struct judgement *j, struct verdict *v)
 	v->step = 3;
 	if (d->kind == DEST_LOOKUP)
 		return admit(v, NULL);
-	v->by_literal_address = true;
 	for (size_t i = 0; d->proto == PROTO_TCP && i < j->policy->n_host_ports; i++)
-		if (j->policy->host_ports[i] == d->port)
+		if (j->policy->host_ports[i] == d->port) {
+			v->by_literal_address = true;
 			return admit(v, NULL);
+		}
 	return refuse(v, REASON_PORT_NOT_ALLOWED, NULL);
 }
 

@@ -16,7 +16,8 @@ static const struct {
 	[NET_BROKERED] = {"brokered", "the broker"},
 	[NET_FAKENET] = {"fakenet", "the simulated internet"},
 	[NET_LOCKED] = {"locked", "the permissions catalogue"},
-	[NET_STANDARD] = {"standard", NULL},
+	/* As the default it stands for "nothing was said" and decides as `deny`. */
+	[NET_STANDARD] = {"standard", "the permissions catalogue"},
 	[NET_OPEN] = {"open", NULL},
 	[NET_BAKE] = {"bake", "the permissions catalogue"},
 };

@@ -354,13 +354,19 @@ static bool put_settings(json_t *object, const struct policy *p)
 	return put_ports_lists(object, p) && put_limits(object, &p->limits) && ok;
 }
 
+/* `standard` is what a policy has that says nothing. */
+static bool put_network(json_t *object, const struct policy *p)
+{
+	return p->network == NET_STANDARD ||
+	       put(object, "network", json_string(network_base_name(p->network)));
+}
+
 char *policy_print_json(const struct policy *p)
 {
 	json_t *object = json_object();
 	char *text = NULL;
 
-	if (put(object, "version", json_integer(POLICY_FORMAT_VERSION)) &&
-	    put(object, "network", json_string(network_base_name(p->network))) &&
+	if (put(object, "version", json_integer(POLICY_FORMAT_VERSION)) && put_network(object, p) &&
 	    put_rules(object, "allow", EFFECT_ALLOW, p) &&
 	    put_rules(object, "deny", EFFECT_DENY, p) && put_settings(object, p))
 		text = json_dumps(object, JSON_COMPACT);
