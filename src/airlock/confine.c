@@ -168,6 +168,25 @@ int confine_files(const char *file, unsigned short bind_port, struct err *e)
 	return 0;
 }
 
+#if defined(__SANITIZE_ADDRESS__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+
+/* What no process can do without; and the sanitizers' runtime, in builds with it. */
+static const struct confine_call always[] = {
+	{SCMP_SYS(exit_group), CONFINE_ANY, 0},	     {SCMP_SYS(rt_sigreturn), CONFINE_ANY, 0},
+	{SCMP_SYS(restart_syscall), CONFINE_ANY, 0},
+#ifdef SANITIZED
+	{SCMP_SYS(sigaltstack), CONFINE_ANY, 0},     {SCMP_SYS(mmap), CONFINE_ANY, 0},
+	{SCMP_SYS(munmap), CONFINE_ANY, 0},	     {SCMP_SYS(madvise), CONFINE_ANY, 0},
+	{SCMP_SYS(write), 0, STDERR_FILENO},
+#endif
+};
+
 static int allow_call(scmp_filter_ctx filter, const struct confine_call *c)
 {
 	struct scmp_arg_cmp argument = {
@@ -188,6 +207,8 @@ int confine_calls(const struct confine_call *calls, size_t n, struct err *e)
 
 	for (size_t i = 0; i < n && !error; i++)
 		error = allow_call(filter, &calls[i]);
+	for (size_t i = 0; i < sg_array_len(always) && !error; i++)
+		error = allow_call(filter, &always[i]);
 	if (!error)
 		error = seccomp_load(filter);
 	seccomp_release(filter);

@@ -44,6 +44,7 @@ struct confine_call {
 	uint32_t value;
 };
 
+/* To end, and to go on after a signal, is always permitted. */
 int confine_calls(const struct confine_call *calls, size_t n, struct err *e) sg_must_check;
 
 #endif
