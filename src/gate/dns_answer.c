@@ -170,11 +170,22 @@ static void put_svcb(const struct question *qn, struct dns_builder *d,
 	dns_build_record(d, qn->q->qtype, names_clamp_ttl(record->ttl), buf_span(&b));
 }
 
+/* Would a QUIC connection to the asked name be let through? */
+static bool is_quic_admitted(const struct question *qn)
+{
+	struct destination dest = {
+		.kind = DEST_CONNECT, .name = qn->name, .port = 443, .proto = PROTO_UDP};
+	struct verdict v;
+
+	decide(question_rules(qn), qn->desk->config.host, &dest, &v);
+	return v.allow;
+}
+
 static void reply_svcb(const struct question *qn, const struct dns_message *answer)
 {
 	struct addr v4[NAMES_ANSWER_MAX], v6[NAMES_ANSWER_MAX];
 	struct dns_svcb_admitted admitted = {
-		.quic = question_policy(qn)->quic_allow || question_policy(qn)->network == NET_ANY,
+		.quic = is_quic_admitted(qn),
 		.v4 = v4,
 		.v6 = v6,
 		.n_v4 = hint_addrs(qn, true, v4),

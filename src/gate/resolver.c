@@ -73,6 +73,7 @@ struct socket_watch {
 struct resolver {
 	struct loop *loop;
 	ares_channel channel;
+	size_t n_servers;
 	int64_t try_ms;
 	struct timer deadline, retransmit; /* always set, so that there is always room for them */
 	int route_fd;			   /* an IPv6 socket that never sends; -1 without IPv6 */
@@ -225,6 +226,10 @@ static void ask(struct slot *s)
 	uint8_t question[DNS_QUESTION_MAX];
 	size_t n = dns_question_build(&s->name, s->type, draw_id(s->resolver), s->edns, question);
 
+	if (s->resolver->n_servers == 0) { /* ares_send() would lose memory */
+		settle(s, NULL);
+		return;
+	}
 	s->state = SLOT_ASKED;
 	ares_send(s->resolver->channel, question, (int)n, answered, s);
 }
@@ -409,7 +414,11 @@ static int set_servers(struct resolver *r, const struct resolver_config *c)
 		else
 			memcpy(&nodes[i].addr.addr6, e->addr.b, 16);
 	}
-	return ares_set_servers_ports(r->channel, n ? nodes : NULL) == ARES_SUCCESS ? 0 : -ENOMEM;
+	r->n_servers = 0;
+	if (ares_set_servers_ports(r->channel, n ? nodes : NULL) != ARES_SUCCESS)
+		return -ENOMEM;
+	r->n_servers = n;
+	return 0;
 }
 
 static int copy_hosts(const struct resolver_config *c, struct host_name **out)
