@@ -22,12 +22,15 @@ _BASH = """\
 # Completion of sandgate for bash. Made from docs/commands.yaml.
 
 _sandgate_sandboxes() {{
-\tlocal folder=${{XDG_RUNTIME_DIR:-/run/user/$EUID}}/sandgate socket
-\t[ "$EUID" = 0 ] && folder=/run/sandgate
-\tfor socket in "$folder"/*/control; do
-\t\t[ -S "$socket" ] || continue
-\t\tsocket=${{socket%/control}}
-\t\techo "${{socket##*/}}"
+\tlocal folders=("${{XDG_RUNTIME_DIR:-/run/user/$EUID}}/sandgate" "/tmp/sandgate-$EUID")
+\tlocal folder socket
+\t[ "$EUID" = 0 ] && folders=(/run/sandgate)
+\tfor folder in "${{folders[@]}}"; do
+\t\tfor socket in "$folder"/*/control; do
+\t\t\t[ -S "$socket" ] || continue
+\t\t\tsocket=${{socket%/control}}
+\t\t\techo "${{socket##*/}}"
+\t\tdone
 \tdone
 }}
 
@@ -150,9 +153,9 @@ _ZSH = """\
 # Completion of sandgate for zsh. Made from docs/commands.yaml.
 
 _sandgate_sandboxes() {{
-\tlocal folder=${{XDG_RUNTIME_DIR:-/run/user/$EUID}}/sandgate
-\t(( EUID == 0 )) && folder=/run/sandgate
-\tlocal -a sandboxes=($folder/*/control(N=:h:t))
+\tlocal -a folders=(${{XDG_RUNTIME_DIR:-/run/user/$EUID}}/sandgate /tmp/sandgate-$EUID)
+\t(( EUID == 0 )) && folders=(/run/sandgate)
+\tlocal -a sandboxes=($^folders/*/control(N=:h:t))
 \t_describe 'sandbox' sandboxes
 }}
 
@@ -275,9 +278,10 @@ _FISH = """\
 # Completion of sandgate for fish. Made from docs/commands.yaml.
 
 function __sandgate_sandboxes
-\tset -l folder $XDG_RUNTIME_DIR/sandgate
-\ttest (id -u) = 0; and set folder /run/sandgate
-\tfor socket in $folder/*/control
+\tset -l id (id -u)
+\tset -l folders $XDG_RUNTIME_DIR/sandgate /run/user/$id/sandgate /tmp/sandgate-$id
+\ttest $id = 0; and set folders /run/sandgate
+\tfor socket in $folders/*/control
 \t\tstring replace -r '.*/([^/]*)/control$' '$1' $socket
 \tend
 end

@@ -7,6 +7,7 @@
 #include "cli/output.h"
 #include "cli/policy_file.h"
 #include "policy/explain.h"
+#include "sandbox/host_links.h"
 #include "sandbox/run.h"
 
 /* The policy in force in a running sandbox. */
@@ -67,10 +68,12 @@ int cmd_net_explain(const struct args *a)
 {
 	const char *file = args_value(a, NET_EXPLAIN_POLICY);
 	const char *sandbox = file ? NULL : a->words[0];
+	struct host_prefixes host;
 	struct explain_target target;
 	struct explanation x;
 	struct ruleset *rs;
 	struct err e;
+	int r;
 
 	if (a->n_words != (file ? 1u : 2u)) {
 		err_set(&e,
@@ -80,10 +83,15 @@ int cmd_net_explain(const struct args *a)
 	}
 	if (explain_parse_target(a->words[a->n_words - 1], &target, &e))
 		return cli_fail(EXIT_USAGE, &e);
+	r = host_links_read(&host);
+	if (r) {
+		err_set(&e, "net explain: cannot read the host's addresses: %s", strerror(-r));
+		return cli_fail(EXIT_SANDGATE, &e);
+	}
 	rs = file ? rules_of_file(file, &e) : rules_of_sandbox(sandbox, &e);
 	if (!rs)
 		return cli_fail(file ? EXIT_USAGE : EXIT_SANDGATE, &e);
-	explain_decide(rs, NULL, sandbox, &target, &x);
+	explain_decide(rs, &host, sandbox, &target, &x);
 	print_explanation(&x, args_has(a, NET_EXPLAIN_JSON));
 	ruleset_free(rs);
 	return 0;

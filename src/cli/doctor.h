@@ -2,8 +2,9 @@
 /*
  * doctor: one look at each thing that a sandbox needs of this machine.
  *
- * A look tries the thing itself wherever that can be done without leaving a trace, since a setting
- * that reads well may still be refused by a security module or a container around it.
+ * A look tries the thing itself wherever it can, since a setting that reads well may still be
+ * refused by a security module or a container around it. Nothing is left but the folder that `run`
+ * makes as well.
  */
 #ifndef SG_CLI_DOCTOR_H
 #define SG_CLI_DOCTOR_H

@@ -12,6 +12,7 @@
 
 #include "cli/doctor.h"
 #include "cli/proc_file.h"
+#include "sandbox/runtime_dir.h"
 
 enum {
 	FLOWS = 4096,	     /* the default of limits.flows */
@@ -69,16 +70,16 @@ void doctor_bwrap(struct finding *f)
 
 void doctor_runtime_folder(struct finding *f)
 {
-	const char *folder = getuid() ? getenv("XDG_RUNTIME_DIR") : "/run";
+	struct registry r;
+	struct err e;
 
-	if (!folder || !*folder)
-		finding_bad(f, FINDING_HINT, "log in through a session that sets it (pam_systemd)",
-			    "XDG_RUNTIME_DIR is not set");
-	else if (access(folder, W_OK | X_OK))
-		finding_bad(f, FINDING_MISSING, "a folder there that you may write", "%s: %s",
-			    folder, strerror(errno));
-	else
-		finding_ok(f, "%s", folder);
+	if (registry_open(&r, true, &e)) {
+		finding_bad(f, FINDING_MISSING, "a XDG_RUNTIME_DIR that is yours alone", "%s",
+			    e.text);
+		return;
+	}
+	finding_ok(f, "%s", r.path);
+	registry_close(&r);
 }
 
 /* Appends the server of a "nameserver ADDRESS" line, with a space before. */
