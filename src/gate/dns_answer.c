@@ -48,31 +48,44 @@ static void reply_addrs(const struct question *qn, const struct addr *addrs, siz
 }
 
 /*
- * Vets a fresh answer, binds what passes, and answers. An IPv6 address that the host has no route
- * to is left out: a program would try it first and lose time. What was withheld
- * entirely is not kept, so that each lookup of it is counted.
+ * What passes of a fresh answer. An IPv6 address that the host has no route to is left out: a
+ * program would try it first and lose time. *withheld is the first address that points inward.
  */
-void dns_answer_addrs(const struct question *qn, const struct addr *addrs, size_t n, uint32_t ttl)
+static size_t vet(const struct question *qn, const struct addr *addrs, size_t n,
+		  struct addr kept[NAMES_ANSWER_MAX], const struct addr **withheld)
 {
-	const struct dns_server_config *c = &qn->desk->config;
-	enum names_type type = is_v4_question(qn) ? NAMES_A : NAMES_AAAA;
-	struct addr kept[NAMES_ANSWER_MAX];
-	size_t n_kept = 0, withheld = 0;
+	const struct resolver *resolver = qn->desk->config.resolver;
+	bool v4 = is_v4_question(qn);
+	size_t n_kept = 0;
 
+	*withheld = NULL;
 	for (size_t i = 0; i < n && n_kept < NAMES_ANSWER_MAX; i++) {
-		if (!is_admissible(qn, &addrs[i])) {
-			question_note_refusal(qn, REASON_SPECIAL_ADDRESS, &addrs[i]);
-			withheld++;
-		} else if (type == NAMES_A || resolver_has_route(c->resolver, &addrs[i])) {
-			kept[n_kept++] = addrs[i];
+		if (is_admissible(qn, &addrs[i])) {
+			if (v4 || resolver_has_route(resolver, &addrs[i]))
+				kept[n_kept++] = addrs[i];
+		} else if (!*withheld) {
+			*withheld = &addrs[i];
 		}
 	}
+	return n_kept;
+}
+
+/* What was withheld entirely is not kept, so that each lookup of it is counted. */
+void dns_answer_addrs(const struct question *qn, const struct addr *addrs, size_t n, uint32_t ttl)
+{
+	enum names_type type = is_v4_question(qn) ? NAMES_A : NAMES_AAAA;
+	struct addr kept[NAMES_ANSWER_MAX];
+	const struct addr *withheld;
+	size_t n_kept = vet(qn, addrs, n, kept, &withheld);
+
+	if (withheld)
+		question_note_refusal(qn, REASON_SPECIAL_ADDRESS, withheld);
 	if (n_kept == 0 && withheld) {
-		question_reply_withheld(qn);
+		question_reply_withheld(qn, withheld);
 		return;
 	}
 	ttl = names_clamp_ttl(ttl);
-	names_bind(c->names, qn->name, type, kept, n_kept, ttl, qn->now);
+	names_bind(qn->desk->config.names, qn->name, type, kept, n_kept, ttl, qn->now);
 	if (n_kept)
 		reply_addrs(qn, kept, n_kept, ttl);
 	else
