@@ -7,6 +7,7 @@ tables of docs/policy.md is admitted or refused as its table says. The lines tha
 of a cmocka program, so that the sum of the tests counts each example.
 """
 
+import os
 import pathlib
 import re
 import shlex
@@ -14,7 +15,8 @@ import subprocess
 import sys
 import tempfile
 
-SANDGATE, PARSE_EXAMPLE, SOURCE = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
+SANDGATE, PARSE_EXAMPLE = (os.path.abspath(path) for path in sys.argv[1:3])
+SOURCE = pathlib.Path(sys.argv[3])
 sys.path.insert(0, str(SOURCE / "tools"))
 
 import commands  # noqa: E402
