@@ -23,7 +23,7 @@ struct row {
 
 /*
  * The system. What is not here is not inside: no /boot, /home, /mnt, /srv, no host's /run.
- * /var is the sandbox's own but for databases that programs read.
+ * /var has databases that programs read; uid 0 may fetch packages there.
  */
 static const struct row system_rows[] = {
 	{.path = "/usr", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
@@ -42,14 +42,26 @@ static const struct row system_rows[] = {
 	{.path = "/sys/kernel/mm/transparent_hugepage", .kind = MOUNT_RO, .when = IF_THERE},
 	{.path = "/dev", .kind = MOUNT_DEV, .closed = true},
 	{.path = "/proc", .kind = MOUNT_PROC, .closed = true},
+	/* Of the kernel's own: the sandbox of root has the user id that may write to them. */
+	{.path = "/proc/sys", .kind = MOUNT_RO, .when = IF_THERE},
+	{.path = "/proc/fs", .kind = MOUNT_RO, .when = IF_THERE},
+	{.path = "/proc/acpi", .kind = MOUNT_BLANK},
+	{.path = "/proc/scsi", .kind = MOUNT_BLANK},
+	{.path = "/proc/kcore", .kind = MOUNT_BLANK},
+	{.path = "/proc/keys", .kind = MOUNT_BLANK},
+	{.path = "/proc/latency_stats", .kind = MOUNT_BLANK},
+	{.path = "/proc/mtrr", .kind = MOUNT_BLANK},
+	{.path = "/proc/sched_debug", .kind = MOUNT_BLANK},
+	{.path = "/proc/sysrq-trigger", .kind = MOUNT_BLANK},
+	{.path = "/proc/timer_list", .kind = MOUNT_BLANK},
 	{.path = "/tmp", .kind = MOUNT_TMPFS, .mode = 01777},
 	{.path = "/run", .kind = MOUNT_TMPFS, .mode = 0755, .closed = true},
 	{.path = "/run/lock", .kind = MOUNT_DIR, .mode = 01777},
-	{.path = "/var", .kind = MOUNT_TMPFS, .mode = 0755},
+	{.path = "/var", .kind = MOUNT_DIR, .mode = 0755},
 	{.path = "/var/run", .kind = MOUNT_LINK, .target = "../run"},
 	{.path = "/var/lock", .kind = MOUNT_LINK, .target = "../run/lock"},
-	{.path = "/var/tmp", .kind = MOUNT_DIR, .mode = 01777},
-	{.path = "/var/log", .kind = MOUNT_DIR, .mode = 0755},
+	{.path = "/var/tmp", .kind = MOUNT_TMPFS, .mode = 01777},
+	{.path = "/var/log", .kind = MOUNT_DIR, .when = UNLESS_ROOT, .mode = 0755},
 	{.path = "/var/cache", .kind = MOUNT_DIR, .mode = 0755},
 	{.path = "/var/lib", .kind = MOUNT_DIR, .mode = 0755},
 	{.path = "/var/lib/dpkg", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
@@ -61,12 +73,14 @@ static const struct row system_rows[] = {
 	{.path = "/var/lib/aspell", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
 	{.path = "/var/cache/fontconfig", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
 	{.path = "/var/lib/apt", .kind = MOUNT_RO, .when = UNLESS_ROOT, .closed = true},
+	{.path = "/var/lib/apt/lists", .kind = MOUNT_TMPFS, .when = IF_ROOT, .mode = 0755},
 	{.path = "/var/lib/apt/lists/partial", .kind = MOUNT_DIR, .when = IF_ROOT, .mode = 0755},
+	{.path = "/var/cache/apt", .kind = MOUNT_TMPFS, .when = IF_ROOT, .mode = 0755},
 	{.path = "/var/cache/apt/archives/partial",
 	 .kind = MOUNT_DIR,
 	 .when = IF_ROOT,
 	 .mode = 0755},
-	{.path = "/var/log/apt", .kind = MOUNT_DIR, .when = IF_ROOT, .mode = 0755},
+	{.path = "/var/log", .kind = MOUNT_TMPFS, .when = IF_ROOT, .mode = 0755},
 };
 
 static const char apt_config[] = "APT::Sandbox::User \"root\";\n";
@@ -334,6 +348,18 @@ static void add_bind_row(struct planner *b, const struct row *row)
 	}
 }
 
+/* Over a file or a folder that is there: nothing of it is to be seen. */
+static void add_cover(struct planner *b, const char *dest, enum path_kind kind,
+		      enum mount_rank rank)
+{
+	struct mount m = {.rank = rank, .dest = (char *)dest, .mode = 0555};
+
+	if (kind == PATH_NONE)
+		return;
+	m.kind = kind == PATH_DIR ? MOUNT_TMPFS : MOUNT_BLANK;
+	plan_add(b->p, &m);
+}
+
 static void add_system(struct planner *b)
 {
 	for (size_t i = 0; i < sg_array_len(system_rows); i++) {
@@ -348,20 +374,11 @@ static void add_system(struct planner *b)
 			continue;
 		if (row->kind == MOUNT_RO)
 			add_bind_row(b, row);
+		else if (row->kind == MOUNT_BLANK)
+			add_cover(b, row->path, host_look(b, row->path), RANK_BASE);
 		else
 			plan_add(b->p, &m);
 	}
-}
-
-/* Over a file or a folder: nothing of it is to be seen. */
-static void add_cover(struct planner *b, const char *dest, enum path_kind kind,
-		      enum mount_rank rank)
-{
-	struct mount m = {.rank = rank, .dest = (char *)dest};
-
-	m.kind = kind == PATH_DIR ? MOUNT_TMPFS : MOUNT_BLANK;
-	m.mode = 0555;
-	plan_add(b->p, &m);
 }
 
 static void add_masks(struct planner *b)

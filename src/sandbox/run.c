@@ -303,6 +303,7 @@ int sandbox_run(const struct run_options *o)
 		say_closing(&s);
 	}
 	take_down(&s);
-	sigprocmask(SIG_SETMASK, &s.person_mask, NULL);
+	/* Signals stay blocked: one that is pending now (SIGPIPE, a late ^C) must not change the status.
+	 */
 	return status;
 }

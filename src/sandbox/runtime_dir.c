@@ -36,40 +36,53 @@ static int open_private(const char *path, bool make)
 	return -EPERM;
 }
 
-static bool is_own_dir(const char *path)
+/* What XDG_RUNTIME_DIR and systemd's folder must be to be used. 0 or -errno. */
+static int check_own_dir(const char *path)
 {
 	struct stat st;
 
-	return *path == '/' && stat(path, &st) == 0 && S_ISDIR(st.st_mode) &&
-	       st.st_uid == geteuid() && access(path, W_OK) == 0;
+	if (*path != '/')
+		return -ENOENT;
+	if (stat(path, &st) < 0)
+		return -errno;
+	return S_ISDIR(st.st_mode) && st.st_uid == geteuid() && access(path, W_OK) == 0 ? 0
+											: -EPERM;
 }
 
-static int choose_base(char out[PATH_MAX])
+/* A folder of another's is no mishap to be passed over: the person believes in it. */
+static int choose_base(char out[PATH_MAX], struct err *e)
 {
 	const char *xdg = getenv("XDG_RUNTIME_DIR");
 	unsigned uid = (unsigned)geteuid();
 	char run_user[64];
-	int n;
+	int n, rc = uid && xdg ? check_own_dir(xdg) : -ENOENT;
 
 	snprintf(run_user, sizeof(run_user), "/run/user/%u", uid);
+	if (rc == -EPERM)
+		return err_set(
+			e, "XDG_RUNTIME_DIR is %s, which is not yours; set it to %s or unset it",
+			xdg, run_user);
 	if (uid == 0 && access("/run", W_OK) == 0)
 		n = snprintf(out, PATH_MAX, "/run/sandgate");
-	else if (uid && xdg && is_own_dir(xdg))
+	else if (rc == 0)
 		n = snprintf(out, PATH_MAX, "%s/sandgate", xdg);
-	else if (uid && is_own_dir(run_user))
+	else if (uid && check_own_dir(run_user) == 0)
 		n = snprintf(out, PATH_MAX, "%s/sandgate", run_user);
 	else
 		n = snprintf(out, PATH_MAX, "/tmp/sandgate-%u", uid);
-	return n < PATH_MAX ? 0 : -ENAMETOOLONG;
+	return n < PATH_MAX ? 0 : err_set(e, "XDG_RUNTIME_DIR is too long");
 }
 
 int registry_open(struct registry *r, bool make, struct err *e)
 {
 	char link[64];
 	ssize_t n;
-	int rc = choose_base(r->path);
+	int rc;
 
-	r->fd = rc ? rc : open_private(r->path, make);
+	r->fd = -1;
+	if (choose_base(r->path, e))
+		return -EPERM;
+	r->fd = open_private(r->path, make);
 	if (r->fd < 0) {
 		rc = r->fd;
 		r->fd = -1;
@@ -97,7 +110,7 @@ void registry_close(struct registry *r)
 /* While it is open folders neither come nor go. */
 static int lock_registry(const struct registry *r)
 {
-	int fd = openat(r->fd, ".lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int fd = openat(r->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd < 0)
 		return -errno;

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * runtime_dir: the registry of the sandboxes that run: one folder each, BASE/NAME/.
+ * runtime_dir: the registry of the sandboxes that run: one folder each.
  *
- *	BASE		of root /run/sandgate; else $XDG_RUNTIME_DIR/sandgate,
- * /run/user/UID/sandgate, or /tmp/sandgate-UID, the first that can be had; 0700 and the person's
- *own BASE/.lock	held while folders are made and taken away
- *	BASE/NAME/lock	a record lock of the supervisor on it says that the sandbox lives; the
- *kernel lets go of it whatever the supervisor dies of, and forked children have no part in it. A
- *folder without that lock is left over and taken away by whoever comes next. BASE/NAME/control	the
- *control socket
+ * BASE is root's /run/sandgate, or a person's $XDG_RUNTIME_DIR/sandgate, /run/user/UID/sandgate or
+ * /tmp/sandgate-UID, the first that there is; mode 0700, the person's own. It is locked (flock) while
+ * folders are made and taken away.
+ *
+ * BASE/NAME/lock carries a record lock of the supervisor for as long as it lives: the kernel lets
+ * go of it whatever the supervisor dies of, and forked children have no part in it. A folder
+ * without that lock is left over and is taken away by whoever comes next.
+ *
+ * BASE/NAME/control is the control socket.
  */
 #ifndef SG_SANDBOX_RUNTIME_DIR_H
 #define SG_SANDBOX_RUNTIME_DIR_H

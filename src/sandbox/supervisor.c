@@ -24,15 +24,19 @@
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 
-enum { SIGNAL_STATUS = 128 };
+enum { SIGNAL_STATUS = 128, SAY_MS = 1000 };
 
 /* Passed on to the command. What the kernel sends by itself (SIGPIPE, SIGSEGV, ...) is not. */
 static const int passed_signals[] = {SIGHUP,  SIGINT,  SIGQUIT,	 SIGTERM,
 				     SIGUSR1, SIGUSR2, SIGWINCH, SIGALRM};
 
+/* A standard error that nobody reads must not hold up the sandbox. */
 void supervisor_say(const struct err *e)
 {
-	dprintf(STDERR_FILENO, "sandgate: %s\n", e->text);
+	struct pollfd f = {.fd = STDERR_FILENO, .events = POLLOUT};
+
+	if (poll(&f, 1, SAY_MS) == 1)
+		dprintf(STDERR_FILENO, "sandgate: %s\n", e->text);
 }
 
 /* Ends the sandbox for a reason of sandgate's own. */

@@ -26,7 +26,7 @@
 #include "sandbox/terminal.h"
 
 /* A gate that dies more often than this in that time is being killed on purpose. */
-enum { GATE_RESTARTS_MAX = 5, GATE_RESTARTS_MS = 60000 };
+enum { GATE_RESTARTS_MAX = 10, GATE_RESTARTS_MS = 60000 };
 
 struct supervisor {
 	const struct run_options *options;

@@ -5,7 +5,8 @@
  * Two programs are loaded one after the other; the stricter answer of the two counts.
  *   calls      by number: a call that this table does not know is ENOSYS, so that one that a later
  *              kernel brings is closed until somebody has looked at it; the refused ones are EPERM.
- *   arguments  sockets by family, type and protocol; two requests of terminals.
+ *   arguments  sockets by family, type and protocol; two requests of terminals; tracing of
+ *              the engine's own process 1.
  * Both hold for the 32-bit calls of the machine as well; x32 calls are ENOSYS, socketcall(2) EPERM.
  * libseccomp makes them when sandgate is built (syscall_filter_rules.c).
  * Registers have 64 bits, but the kernel looks at 32 of a family or a request: so do the rules.

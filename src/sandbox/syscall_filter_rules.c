@@ -229,8 +229,29 @@ static const struct socket_table socket_rows[] = {
 	ROW("socket", EPROTONOSUPPORT, AF_NETLINK, 2, INT_BITS, netlink_protocols),
 };
 
-/* Characters pushed into the terminal's input, which the person's shell would run. */
-static const unsigned long refused_ioctls[] = {TIOCSTI, TIOCLINUX};
+struct argument_rule {
+	const char *call;
+	unsigned argument;
+	uint32_t value;
+};
+
+/*
+ * TIOCSTI and TIOCLINUX push characters into the terminal's input, which the person's shell would
+ * run. Process 1 is the engine's own.
+ */
+static const struct argument_rule argument_rows[] = {
+	{"ioctl", 1, TIOCSTI},	    {"ioctl", 1, TIOCLINUX},	 {"ptrace", 1, 1},
+	{"process_vm_readv", 0, 1}, {"process_vm_writev", 0, 1},
+};
+
+static int refuse_argument(scmp_filter_ctx ctx, const struct argument_rule *r)
+{
+	struct scmp_arg_cmp cmp = SCMP_CMP(r->argument, SCMP_CMP_MASKED_EQ, LOW_32, r->value);
+	int rc = seccomp_rule_add_array(ctx, SCMP_ACT_ERRNO(EPERM),
+					seccomp_syscall_resolve_name(r->call), 1, &cmp);
+
+	return rc == -EEXIST ? 0 : rc;
+}
 
 static int add_arguments(scmp_filter_ctx ctx, const struct machine *m)
 {
@@ -248,9 +269,8 @@ static int add_arguments(scmp_filter_ctx ctx, const struct machine *m)
 
 		rc = refuse_all_but(&r, t->allowed, t->n, t->bits, 0, 0);
 	}
-	for (size_t i = 0; i < sg_array_len(refused_ioctls) && rc == 0; i++)
-		rc = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ioctl), 1,
-				      SCMP_A1(SCMP_CMP_MASKED_EQ, LOW_32, refused_ioctls[i]));
+	for (size_t i = 0; i < sg_array_len(argument_rows) && rc == 0; i++)
+		rc = refuse_argument(ctx, &argument_rows[i]);
 	return rc;
 }
 
