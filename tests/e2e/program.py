@@ -134,6 +134,13 @@ class Box:
         for work in (self._read_replies, self._read_err):
             threading.Thread(target=work, daemon=True).start()
         self.started = self._await("hello", DEADLINE)
+        self._assert_contained()
+
+    def _assert_contained(self):
+        """Before anything is tried inside: it is inside. Some probes would harm the machine."""
+        for kind in ("user", "pid", "mnt", "net", "ipc"):
+            assert ns_of(self.inner_pid, kind) not in (None, ns_of("self", kind)), \
+                f"the sandbox shares its {kind} namespace with the machine"
 
     # The agent's channel.
 

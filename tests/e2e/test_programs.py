@@ -40,12 +40,12 @@ def test_node_fetch_with_an_empty_environment(box, needs):
     needs("node")
     code = ("fetch('{}').then(r => r.text()).then(t => console.log(t), "
             "e => { console.log('failed', e.cause && e.cause.code); process.exit(3) })")
-    got = box.run(["env", "-i", "/usr/bin/node", "-e", code.format("http://api.example.com/")])
+    got = box.run(["env", "-i", "/usr/bin/node", "-e", code.replace("{}", "http://api.example.com/")])
     assert "hello from api.example.com" in got.out, got
     got = box.run(["env", "-i", f"NODE_EXTRA_CA_CERTS={CA}", "/usr/bin/node", "-e",
-                   code.format("https://api.example.com/")])
+                   code.replace("{}", "https://api.example.com/")])
     assert "hello from api.example.com" in got.out, got
-    got = box.run(["env", "-i", "/usr/bin/node", "-e", code.format("https://other.example.com/")])
+    got = box.run(["env", "-i", "/usr/bin/node", "-e", code.replace("{}", "https://other.example.com/")])
     assert got.status == 3 and got.seconds < 3, got
 
 

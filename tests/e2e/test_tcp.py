@@ -4,6 +4,7 @@
 import asyncio
 import hashlib
 import os
+import socket
 import struct
 import time
 
@@ -88,7 +89,7 @@ def test_connecting_reproduces_the_far_side(world, sandgate, family):
                      closed, unreachable).json
     assert got["closed"][0] == "ECONNREFUSED" and got["closed"][1] < 0.5
     assert got["unreachable"][0] in ("EHOSTUNREACH", "ENETUNREACH", "ECONNREFUSED")
-    assert got["unreachable"][1] < 1
+    assert got["unreachable"][1] < 3  # Linux asks an IPv6 route twice, a second apart
 
 
 def test_prohibited_and_silent_destinations(world, sandgate):
@@ -206,16 +207,11 @@ def test_urgent_data_passes(world, sandgate):
     address = named(world, "urg.example.com", 7200)
     seen = []
 
-    async def read_urgent(reader, writer):
-        await asyncio.sleep(0.3)
-        sock = writer.get_extra_info("socket")
-        try:
-            seen.append(os.read(sock.fileno(), 0) or sock._sock.recv(1, 1))  # MSG_OOB
-        except OSError as problem:
-            seen.append(problem)
+    async def hear(reader, writer):
         seen.append(await reader.read(-1))
         writer.close()
-    world.tcp(address, 7200, read_urgent)
+    server = world.tcp(address, 7200, hear)
+    server.sockets[0].setsockopt(socket.SOL_SOCKET, socket.SO_OOBINLINE, 1)
     box = sandgate.box("--only", "urg.example.com:7200")
     box.python("""
 s = dial("urg.example.com", 7200)
@@ -226,8 +222,7 @@ s.sendall(b"after")
 s.shutdown(socket.SHUT_WR)
 read_all(s)
 """)
-    everything = b"".join(part for part in seen if isinstance(part, bytes))
-    assert sorted(everything) == sorted(b"before!after"), seen
+    assert seen == [b"before!after"]
 
 
 def test_a_thousand_close_delimited_bodies_arrive_whole(world, sandgate):

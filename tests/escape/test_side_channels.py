@@ -122,7 +122,6 @@ results = {
     "swapon": call(167, b"/tmp/x", 0),
     "acct": call(163, b"/tmp/x"),
     "syslog": call(103, 3, buffer, 4096),
-    "settimeofday": call(164, buffer, 0),
     "iopl": call(172, 3),
     "unshare user": call(272, CLONE_NEWUSER),
     "unshare net": call(272, CLONE_NEWNET),
@@ -189,9 +188,9 @@ def test_privileges_inside(sandgate, person):
         assert not effective >> bit & 1, name
     for command in ("ip link set lo down", "ip addr add 10.0.0.1/8 dev lo", "ip link add x type dummy",
                     "ip route add default dev lo", "nft list ruleset", "mount -t tmpfs x /tmp",
-                    "mount -o remount,rw /", "chroot / true && false", "mknod /tmp/d b 254 0 && cat /tmp/d",
-                    "echo 1 > /proc/sys/kernel/sysrq", "echo x > /proc/sys/kernel/core_pattern",
-                    "echo b > /proc/sysrq-trigger", "echo 1 > /proc/sys/net/ipv4/ip_forward",
+                    "mount -o remount,rw /", "mknod /tmp/d b 254 0 && cat /tmp/d",
+                    ": > /proc/sys/kernel/core_pattern", ": > /proc/sysrq-trigger",
+                    ": > /proc/sys/net/ipv4/ip_forward",
                     "dmesg", "modprobe dummy", "sysctl -w kernel.hostname=x"):
         assert not box.run(command).ok, command
 
@@ -295,8 +294,9 @@ for pid in [int(a) for a in sys.argv[1:]] + list(range(2, 40000, 7)):
 report(hit=hit)
 """, witness.pid, box.gate_pid, box.process.pid, os.getpid()).json
         assert got["hit"] == []
-        done = sandgate.run("--net", "deny", "--as-root", command="kill -KILL -1; sleep 0.1; exit 0")
-        assert done.status in (0, 137), done
+        other = sandgate.box("--net", "deny", "--as-root")
+        other.start("kill -KILL -1")  # all that it can see: itself
+        wait_until(lambda: other.process.poll() is not None or other.run("true").ok, 10)
         assert witness.poll() is None and box.run("true").ok
     finally:
         witness.kill()

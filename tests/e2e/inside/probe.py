@@ -10,7 +10,7 @@ import time
 
 
 def report(**facts):
-    print(json.dumps(facts), flush=True)
+    print(json.dumps(facts, default=lambda octets: octets.decode("latin-1")), flush=True)
 
 
 def errname(problem):

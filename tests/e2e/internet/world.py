@@ -210,13 +210,10 @@ class World:
         listener = self._listening(address, port, socket.SOCK_DGRAM, place)
 
         class Protocol(asyncio.DatagramProtocol):
-            def connection_made(self, transport):
-                self.transport = transport
-
             def datagram_received(self, data, addr):
                 answer = handler(data, addr)
                 if answer is not None:
-                    self.transport.sendto(answer, addr)
+                    listener.sendto(answer, addr)  # also when empty, which a transport would skip
 
         async def start():
             return await self.loop.create_datagram_endpoint(Protocol, sock=listener)
