@@ -257,6 +257,14 @@ static void refuse_unopened(struct datagrams *d, const struct packet *p, int err
 	tun_send(g->tun);
 }
 
+/* A gate with nothing open sleeps. The loop has a place for each part's one timer. */
+static void arm_sweep(struct datagrams *d)
+{
+	if (d->open && !d->sweep.slot)
+		(void)loop_timer_set(d->gate->loop, &d->sweep,
+				     mono_add_ms(loop_now(d->gate->loop), SWEEP_MS));
+}
+
 static struct datagram_flow *open_flow(struct datagrams *d, const struct packet *p,
 				       enum proto proto, const struct endpoint *src,
 				       const struct endpoint *dst, const struct judged *j)
@@ -294,6 +302,7 @@ static struct datagram_flow *open_flow(struct datagrams *d, const struct packet 
 	fl->next = *bucket;
 	*bucket = slot_of(fl);
 	d->gate->counters.flows_opened++;
+	arm_sweep(d);
 	return fl;
 }
 
@@ -307,7 +316,8 @@ static void forward(struct datagram_flow *fl, const struct packet *p, struct spa
 
 	fl->last = loop_now(g->loop);
 	if (quota_left(g->quota, limits, host, &why) < payload.n) {
-		refuse(fl->table, p, fl->proto == PROTO_UDP ? REFUSAL_UDP : REFUSAL_ICMP, why, NULL);
+		refuse(fl->table, p, fl->proto == PROTO_UDP ? REFUSAL_UDP : REFUSAL_ICMP, why,
+		       NULL);
 		return;
 	}
 	quota_spend(g->quota, limits, host, payload.n);
@@ -427,7 +437,7 @@ static void sweep(struct timer *t)
 		if (fl->used && mono_before(mono_add_ms(fl->last, IDLE_MS), now))
 			end_flow(fl);
 	}
-	(void)loop_timer_set(d->gate->loop, t, mono_add_ms(now, SWEEP_MS));
+	arm_sweep(d);
 }
 
 struct datagrams *datagrams_new(struct gate *g)
@@ -444,8 +454,6 @@ struct datagrams *datagrams_new(struct gate *g)
 	d->flow = mmap(NULL, DATAGRAM_FLOWS_MAX * sizeof(*d->flow), PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (!d->quic || d->flow == MAP_FAILED)
-		return NULL;
-	if (!loop_timer_set(g->loop, &d->sweep, mono_add_ms(loop_now(g->loop), SWEEP_MS)))
 		return NULL;
 	return d;
 }

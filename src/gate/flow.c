@@ -245,12 +245,21 @@ void flow_out_ready(struct watch *w, uint32_t events)
 		flow_abort(fl);
 }
 
+/* A gate with nothing open sleeps. The loop has a place for each part's one timer. */
+static void arm_sweep(struct flows *f)
+{
+	if (f->open && !f->sweep.slot)
+		(void)loop_timer_set(f->gate->loop, &f->sweep,
+				     mono_add_ms(loop_now(f->gate->loop), SWEEP_MS));
+}
+
 void flow_begin_relay(struct flow *fl)
 {
 	fl->state = FLOW_RELAYING;
 	fl->timer_is_idle = false;
 	loop_timer_cancel(flow_loop(fl), &fl->timer);
 	fl->down.credit = fl->await_status ? 0 : UINT64_MAX;
+	arm_sweep(flow_table(fl));
 	relay_run(fl);
 }
 
@@ -301,7 +310,7 @@ static void sweep(struct timer *t)
 		if (fl->state == FLOW_RELAYING && !fl->keepalive && fl->out.watch.fd >= 0)
 			keep_alive(fl);
 	}
-	(void)loop_timer_set(f->gate->loop, t, mono_add_ms(loop_now(f->gate->loop), SWEEP_MS));
+	arm_sweep(f);
 }
 
 static bool still_admitted(struct flow *fl)
@@ -363,7 +372,7 @@ struct flows *flows_new(struct gate *g, uint32_t max_flows, int listen_v4, int l
 	r = listen_on(f, &f->listener[0], listen_v4);
 	if (r == 0)
 		r = listen_on(f, &f->listener[1], listen_v6);
-	if (r != 0 || !loop_timer_set(g->loop, &f->sweep, mono_add_ms(f->filled, SWEEP_MS))) {
+	if (r != 0) {
 		err_set(e, "cannot start the gate: its listeners do not work: %s", strerror(-r));
 		return NULL;
 	}
