@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bench_dns: answers a second per core that the gate gives without asking anybody, one JSON
+ * object a line.
+ *
+ *     bench_dns [REPEATS]
+ *
+ * From the octets of a question to those of its answer: parse, decide, name table, vet, build. The
+ * policy and the table hold NAMES names, asked in random order. CPU time of this thread; the median
+ * of REPEATS (5) runs.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "gate/dns_server.h"
+
+enum { NAMES = 3500, QUESTIONS = 1 << 16, REPEATS_MAX = 99, QUESTION_SIZE = 128 };
+
+struct question {
+	uint16_t n;
+	uint8_t octets[QUESTION_SIZE];
+};
+
+struct bench {
+	struct dns_server_config config;
+	const struct ruleset *rules;
+	struct dns_server *server;
+	struct question *questions;
+	size_t octets; /* of all answers: proof that there were any */
+};
+
+static double cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static size_t next_random(void)
+{
+	static uint64_t state = 0x9e3779b97f4a7c15;
+
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return (size_t)state;
+}
+
+static struct name make_name(size_t i, const char *zone)
+{
+	char text[96];
+	struct name name;
+
+	snprintf(text, sizeof(text), "host%zu.region%zu.%s", i, i % 7, zone);
+	if (name_parse_ascii(text, strlen(text), &name) != NAME_OK)
+		die(1, "bench_dns: %s is no name", text);
+	return name;
+}
+
+static void make_questions(struct bench *b, const char *zone)
+{
+	for (size_t i = 0; i < QUESTIONS; i++) {
+		struct name name = make_name(next_random() % NAMES, zone);
+		uint8_t octets[DNS_QUESTION_MAX];
+		struct question *q = &b->questions[i];
+
+		q->n = (uint16_t)dns_question_build(&name, DNS_A, (uint16_t)i, true, octets);
+		if (q->n > QUESTION_SIZE)
+			die(1, "bench_dns: a question is too long");
+		memcpy(q->octets, octets, q->n);
+	}
+}
+
+static void on_reply(void *ctx, const struct dns_client *client, struct span message)
+{
+	struct bench *b = ctx;
+
+	b->octets += message.n;
+}
+
+static double time_answers(struct bench *b)
+{
+	static const struct dns_client client = {0};
+	mono_t now = loop_now(b->config.loop);
+	double start = cpu_ns();
+
+	for (size_t i = 0; i < QUESTIONS; i++)
+		dns_server_query(b->server, &client,
+				 span_of(b->questions[i].octets, b->questions[i].n), now);
+	return (cpu_ns() - start) / QUESTIONS;
+}
+
+static void measure(struct bench *b, const char *what, const char *zone, unsigned repeats)
+{
+	struct dns_counters before, after;
+	double ns[REPEATS_MAX], median;
+
+	make_questions(b, zone);
+	dns_server_count(b->server, &before);
+	for (unsigned r = 0; r < repeats; r++)
+		ns[r] = time_answers(b);
+	dns_server_count(b->server, &after);
+	if (after.failed != before.failed || b->octets == 0)
+		die(1, "bench_dns: a question went to the resolver");
+	qsort(ns, repeats, sizeof(*ns), by_value);
+	median = ns[repeats / 2];
+	printf("{\"bench\":\"dns\",\"asked\":\"%s\",\"ns\":%.0f,\"answers_per_second\":%.0f,"
+	       "\"goal_answers_per_second\":60000}\n",
+	       what, median, 1e9 / median);
+	fflush(stdout);
+}
+
+static void make_rules(struct bench *b)
+{
+	struct policy p;
+	struct err e;
+
+	policy_init(&p);
+	p.network = NET_DENY;
+	for (size_t i = 0; i < NAMES; i++) {
+		struct name one = make_name(i, "one.example"), many = make_name(i, "many.example");
+
+		if (policy_add_rule(&p, EFFECT_ALLOW, one.s, &e) != 0 ||
+		    policy_add_rule(&p, EFFECT_ALLOW, many.s, &e) != 0)
+			die(1, "bench_dns: %s", e.text);
+	}
+	b->rules = ruleset_compile(&p, 1, &e);
+	if (!b->rules)
+		die(1, "bench_dns: %s", e.text);
+	policy_free(&p);
+}
+
+/* One address for the names of one zone, sixteen for those of the other. */
+static void fill_table(struct bench *b)
+{
+	mono_t now = loop_now(b->config.loop);
+	struct addr addrs[NAMES_ANSWER_MAX];
+
+	for (size_t i = 0; i < NAMES_ANSWER_MAX; i++)
+		addrs[i] = addr_from_v4((const uint8_t[]){93, 184, 1, (uint8_t)i});
+	for (size_t i = 0; i < NAMES; i++) {
+		struct name one = make_name(i, "one.example"), many = make_name(i, "many.example");
+
+		names_bind(b->config.names, &one, NAMES_A, addrs, 1, NAMES_TTL_MAX, now);
+		names_bind(b->config.names, &many, NAMES_A, addrs, NAMES_ANSWER_MAX, NAMES_TTL_MAX,
+			   now);
+	}
+}
+
+static void open_server(struct bench *b)
+{
+	static const struct resolver_config no_servers = {0};
+	struct err e;
+
+	b->config = (struct dns_server_config){
+		.loop = loop_new(8),
+		.names = names_new(),
+		.refusals = refusals_new(),
+		.sandbox = "bench",
+		.rules = &b->rules,
+		.reply = on_reply,
+		.ctx = b,
+	};
+	b->config.resolver = resolver_new(b->config.loop, &no_servers, &e);
+	if (!b->config.resolver)
+		die(1, "bench_dns: %s", e.text);
+	b->server = dns_server_new(&b->config);
+	b->questions = calloc(QUESTIONS, sizeof(*b->questions));
+	if (!b->server || !b->questions)
+		die(1, "bench_dns: out of memory");
+}
+
+int main(int argc, char **argv)
+{
+	unsigned repeats = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 5;
+	struct bench b = {0};
+
+	if (repeats == 0 || repeats > REPEATS_MAX)
+		die(2, "bench_dns: REPEATS is a number from 1 to %d", REPEATS_MAX);
+	open_server(&b);
+	make_rules(&b);
+	fill_table(&b);
+	measure(&b, "one-address", "one.example", repeats);
+	measure(&b, "sixteen-addresses", "many.example", repeats);
+	measure(&b, "refused", "refused.example", repeats);
+	dns_server_free(b.server);
+	resolver_free(b.config.resolver);
+	names_free(b.config.names);
+	refusals_free(b.config.refusals);
+	ruleset_free((struct ruleset *)b.rules);
+	loop_free(b.config.loop);
+	free(b.questions);
+	return 0;
+}
