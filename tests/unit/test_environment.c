@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <string.h>
+
+#include "sandbox/environment.h"
+
+static char *const person[] = {
+	"PATH=/usr/bin",
+	"HOME=/home/u",
+	"USER=u",
+	"LC_TIME=C",
+	"TERM=xterm",
+	"SSH_AUTH_SOCK=/s",
+	"EXAMPLE_TOKEN=x",
+	"AWS_SECRET_ACCESS_KEY=x",
+	"DBUS_SESSION_BUS_ADDRESS=x",
+	"XDG_RUNTIME_DIR=/run/user/1",
+	"http_proxy=http://u:p@h",
+	"LD_PRELOAD=x",
+	"PATHS=no",
+	"PWD=/old",
+	"TZ",
+	NULL,
+};
+
+static struct environment_request plain(void)
+{
+	return (struct environment_request){
+		.person = person, .sandbox = "box", .home = "/home/u", .workdir = "/w"};
+}
+
+static void only_the_harmless_passes(void **state)
+{
+	struct environment_request r = plain();
+	static const char *const gone[] = {"SSH_AUTH_SOCK",
+					   "EXAMPLE_TOKEN",
+					   "AWS_SECRET_ACCESS_KEY",
+					   "DBUS_SESSION_BUS_ADDRESS",
+					   "XDG_RUNTIME_DIR",
+					   "http_proxy",
+					   "LD_PRELOAD",
+					   "PATHS",
+					   "TZ",
+					   "APT_CONFIG"};
+	char **env = environment_build(&r);
+
+	assert_non_null(env);
+	assert_string_equal(environment_get(env, "PATH"), "/usr/bin");
+	assert_string_equal(environment_get(env, "LC_TIME"), "C");
+	assert_string_equal(environment_get(env, "TERM"), "xterm");
+	assert_string_equal(environment_get(env, "USER"), "u");
+	assert_string_equal(environment_get(env, "PWD"), "/w");
+	assert_string_equal(environment_get(env, "SANDGATE"), "box");
+	for (size_t i = 0; i < sizeof(gone) / sizeof(gone[0]); i++)
+		assert_null(environment_get(env, gone[i]));
+	environment_free(env);
+}
+
+static void what_is_added_wins_and_the_last_of_it(void **state)
+{
+	static const char *const added[] = {"A=1", "PATH=/mine", "A=2=3", "EMPTY=", NULL};
+	struct environment_request r = plain();
+	size_t n = 0;
+	char **env;
+
+	r.added = added;
+	env = environment_build(&r);
+	assert_string_equal(environment_get(env, "A"), "2=3");
+	assert_string_equal(environment_get(env, "PATH"), "/mine");
+	assert_string_equal(environment_get(env, "EMPTY"), "");
+	for (char **p = env; *p; p++)
+		n += strncmp(*p, "A=", 2) == 0 || strncmp(*p, "PATH=", 5) == 0;
+	assert_int_equal(n, 2);
+	environment_free(env);
+}
+
+static void root_inside_is_root_in_the_environment(void **state)
+{
+	struct environment_request r = plain();
+	char **env;
+
+	r.user = "root";
+	r.home = "/root";
+	r.apt_config = "/run/x";
+	env = environment_build(&r);
+	assert_string_equal(environment_get(env, "USER"), "root");
+	assert_string_equal(environment_get(env, "LOGNAME"), "root");
+	assert_string_equal(environment_get(env, "HOME"), "/root");
+	assert_string_equal(environment_get(env, "APT_CONFIG"), "/run/x");
+	environment_free(env);
+}
+
+static void without_a_path_there_is_the_usual_one(void **state)
+{
+	struct environment_request r = plain();
+	char *const none[] = {NULL};
+	char **env;
+
+	r.person = none;
+	env = environment_build(&r);
+	assert_non_null(strstr(environment_get(env, "PATH"), "/usr/bin"));
+	environment_free(env);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(only_the_harmless_passes),
+		cmocka_unit_test(what_is_added_wins_and_the_last_of_it),
+		cmocka_unit_test(root_inside_is_root_in_the_environment),
+		cmocka_unit_test(without_a_path_there_is_the_usual_one),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
