@@ -19,8 +19,8 @@ FRESH_ZONE = "fresh.example"
 LIMITS = {"flows": 20000, "flows_per_second": 1000000, "flows_burst": 1000000}
 
 
-def policy(*allow):
-    return {"network": "deny", "allow": list(allow), "limits": LIMITS}
+def policy(*allow, **more):
+    return {"network": "deny", "allow": list(allow), **more}
 
 
 def median(results, key, field):
@@ -32,9 +32,11 @@ def median(results, key, field):
 class Bench:
     def __init__(self, made, repetitions, report):
         self.world, self.repetitions, self.report = made, repetitions, report
-        self.sandgate = Sandgate(made, policy(world.SERVER))
+        self.plain = Sandgate(made, policy(world.SERVER))
+        self.sandgate = Sandgate(made, policy(world.SERVER, limits=LIMITS))
         self.by_name = Sandgate(made, policy(
-            world.SERVER_NAME, FRESH_ZONE, *(f"n{i}.{FRESH_ZONE}" for i in range(FRESH_NAMES))))
+            world.SERVER_NAME, FRESH_ZONE, *(f"n{i}.{FRESH_ZONE}" for i in range(FRESH_NAMES)),
+            limits=LIMITS))
         self.loopback = Namespace(made, "loopback", world.INTERNET)
         self.veth = Namespace(made, "raw veth", world.HOST)
         self.nat = Namespace(made, "kernel NAT", world.CLIENT)

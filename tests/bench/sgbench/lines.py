@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The lines by name, in the order of the table."""
-from . import datagrams, sandboxes, tcp
+from . import datagrams, decision, sandboxes, tcp
 
 LINES = {
     "bulk": tcp.bulk,
@@ -9,6 +9,7 @@ LINES = {
     "set-up": tcp.set_up,
     "udp": datagrams.udp,
     "dns": datagrams.dns,
+    "decision": decision.decision,
     "create": sandboxes.create,
     "memory": sandboxes.memory,
     "fair": sandboxes.fair,

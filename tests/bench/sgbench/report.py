@@ -5,7 +5,8 @@ import json
 import os
 import platform
 
-COLUMNS = (("what", 40), ("ours", 16), ("theirs", 28), ("ratio", 9), ("goal", 10), ("met", 4))
+COLUMNS = (("what", 44), ("ours", 14), ("theirs", 27), ("ratio or +difference", 20), ("goal", 10),
+           ("met", 3))
 
 
 @dataclasses.dataclass
@@ -66,7 +67,8 @@ class Report:
         theirs = f"{number(row.theirs)} {row.peer}" if row.theirs is not None else ""
         goal = f"{row.goal[0]} {number(row.goal[1])}" if row.goal else ""
         met = {True: "yes", False: "NO", None: ""}[row.met()]
-        compared = number(row.value()) if row.theirs is not None else ""
+        sign = "+" if row.judged == "difference" and row.value() > 0 else ""
+        compared = sign + number(row.value()) if row.theirs is not None else ""
         self.print_cells([f"{row.line}: {row.what}", f"{number(row.ours)} {row.unit}", theirs,
                           compared, goal, met])
 
