@@ -242,15 +242,19 @@ static void inspect_http(struct flow *fl, struct span seen)
 
 void inspect_client(struct flow *fl, struct span seen)
 {
-	/* A hello or head that the end of the stream cuts short will never be whole. */
+	/*
+	 * A hello or head that the end of the stream cuts short will never be whole. What was whole
+	 * may have passed by now, its credit spent.
+	 */
 	bool last = fl->in.hangup;
+	uint64_t admitted = fl->up.octets + fl->up.credit;
 
 	if (fl->inspection == INSPECT_TLS)
 		inspect_tls(fl, seen);
 	else
 		inspect_http(fl, seen);
-	if (last && fl->up.credit == 0 && !fl->refusing && !fl->await_status &&
-	    (fl->state == FLOW_INSPECTING || fl->state == FLOW_RELAYING))
+	if (last && fl->up.octets + fl->up.credit == admitted && !fl->refusing &&
+	    !fl->await_status && (fl->state == FLOW_INSPECTING || fl->state == FLOW_RELAYING))
 		flow_abort(fl);
 }
 

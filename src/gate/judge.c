@@ -142,11 +142,12 @@ struct verdict judge_server_name(const struct gate *g, const struct endpoint *ds
 	struct verdict v;
 
 	decide(g->rules, g->host, &d, &v);
-	if (v.reason == REASON_METHOD_NOT_ALLOWED || v.reason == REASON_PATH_NOT_ALLOWED)
+	/* What policy says about the name comes first: it has a remedy. */
+	if (!v.allow)
 		return v;
 	/* Under `open` and `any` every address is admitted, so a name not looked up gains nothing.
 	 */
-	if (v.allow && v.by_default)
+	if (v.by_default)
 		return v;
 	if (!names_is_bound(g->names, name, &dst->addr, loop_now(g->loop)))
 		return (struct verdict){.step = v.step, .reason = REASON_SNI_MISMATCH};
