@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compile: from the policy that a person wrote to the ruleset that decide() reads. */
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "policy/rule.h"
 #include "policy/ruleset_index.h"
+#include "policy/suffix.h"
 
-/* ---- The copy of the policy ---- */
+/* A rule on its way to a table: the high half is the hash, the low half its index in the policy. */
+typedef uint64_t keyed_rule;
+
+/* ---- The settings ---- */
 
 static bool copy_array(void *out, const void *from, size_t n, size_t size)
 {
@@ -21,60 +26,7 @@ static bool copy_array(void *out, const void *from, size_t n, size_t size)
 	return true;
 }
 
-static bool copy_detail(const struct rule_detail *from, struct rule_detail **out)
-{
-	struct rule_detail *d = malloc(sizeof(*d));
-
-	*out = d;
-	if (!d)
-		return false;
-	*d = *from;
-	d->methods = from->methods ? string_list_copy(from->methods) : NULL;
-	d->paths = from->paths ? string_list_copy(from->paths) : NULL;
-	d->note = from->note ? strdup(from->note) : NULL;
-	return !d->methods == !from->methods && !d->paths == !from->paths &&
-	       !d->note == !from->note;
-}
-
-static size_t size_of_names(const struct policy *p)
-{
-	size_t size = 0;
-
-	for (size_t i = 0; i < p->n_rules; i++)
-		if (p->rules[i].name)
-			size += p->rules[i].name_n + 1u;
-	return size;
-}
-
-static bool copy_rules(struct ruleset *rs, const struct policy *p)
-{
-	char *name;
-
-	rs->names_size = size_of_names(p);
-	rs->names = name = malloc(rs->names_size ? rs->names_size : 1);
-	rs->policy.rules = calloc(p->n_rules ? p->n_rules : 1, sizeof(*p->rules));
-	if (!rs->names || !rs->policy.rules)
-		return false;
-	rs->policy.n_rules = rs->policy.cap_rules = p->n_rules;
-	for (size_t i = 0; i < p->n_rules; i++) {
-		struct rule *r = &rs->policy.rules[i];
-
-		*r = p->rules[i];
-		r->detail = NULL;
-		if (r->name) {
-			memcpy(name, r->name, r->name_n + 1u);
-			r->name = name;
-			name += r->name_n + 1u;
-		}
-	}
-	for (size_t i = 0; i < p->n_rules; i++)
-		if (p->rules[i].detail &&
-		    !copy_detail(p->rules[i].detail, &rs->policy.rules[i].detail))
-			return false;
-	return true;
-}
-
-static bool copy_policy(struct ruleset *rs, const struct policy *p)
+static bool copy_settings(struct ruleset *rs, const struct policy *p)
 {
 	struct policy *to = &rs->policy;
 
@@ -91,56 +43,112 @@ static bool copy_policy(struct ruleset *rs, const struct policy *p)
 	}
 	return copy_array(&to->host_ports, p->host_ports, p->n_host_ports,
 			  sizeof(*p->host_ports)) &&
-	       copy_array(&to->publish, p->publish, p->n_publish, sizeof(*p->publish)) &&
-	       copy_rules(rs, p);
+	       copy_array(&to->publish, p->publish, p->n_publish, sizeof(*p->publish));
+}
+
+/* From the process's random key, by the keyed hash of names. */
+static void choose_key(struct hash_key *key)
+{
+	key->k[0] = name_hash("ruleset 0", 9) | 1;
+	key->k[1] = name_hash("ruleset 1", 9) | 1;
+}
+
+/* ---- The levels ---- */
+
+static bool is_near_resolver(const struct rule *r)
+{
+	struct name parent = {.n = r->name_n};
+
+	memcpy(parent.s, rule_name(r), r->name_n + 1u);
+	return suffix_holds_encrypted_dns(&parent);
+}
+
+static void note_wildcard(struct ruleset *rs, struct rule *r)
+{
+	unsigned labels = count_labels(rule_name(r), r->name_n);
+
+	r->near_resolver = is_near_resolver(r);
+	level_set_add(&rs->below_labels, labels);
+	if (labels > rs->below_labels_max)
+		rs->below_labels_max = labels;
+}
+
+static void note_level(struct ruleset *rs, struct rule *r)
+{
+	if (r->kind == TARGET_WILDCARD)
+		note_wildcard(rs, r);
+	if (r->kind == TARGET_PREFIX)
+		level_set_add(addr_is_v4(&r->prefix.addr) && r->prefix.bits >= 96 ? &rs->v4_bits
+										  : &rs->v6_bits,
+			      r->prefix.bits);
+	else if (r->effect == EFFECT_DENY)
+		rs->denies_names = true;
 }
 
 /* ---- The tables ---- */
 
-static struct table *table_of(struct ruleset *rs, const struct rule *r)
+/*
+ * Zeroed memory. A large table asks for huge pages: a look-up among a million rules would
+ * otherwise spend much of its time on page tables.
+ */
+static void *allocate_slots(size_t n)
 {
-	return r->kind == TARGET_NAME	    ? &rs->exact
-	       : r->kind == TARGET_WILDCARD ? &rs->below
-					    : &rs->prefixes;
+	enum { HUGE_PAGE = 2 << 20 };
+	size_t size = n * sizeof(struct rule);
+	void *slots = NULL;
+
+	if (size < 2 * (size_t)HUGE_PAGE)
+		return calloc(n, sizeof(struct rule));
+	if (posix_memalign(&slots, HUGE_PAGE, size) != 0)
+		return NULL;
+	madvise(slots, size, MADV_HUGEPAGE);
+	memset(slots, 0, size);
+	return slots;
 }
 
-static uint64_t hash_of(const struct rule *r)
+static uint32_t hash_rule(const struct ruleset *rs, const struct rule *r)
 {
-	return r->kind == TARGET_PREFIX ? prefix_hash(&r->prefix) : name_hash(r->name, r->name_n);
+	return r->kind == TARGET_PREFIX ? hash_prefix(&rs->key, &r->prefix)
+					: hash_octets(&rs->key, rule_name(r), r->name_n);
 }
 
-static bool has_same_target(const struct rule *a, const struct rule *b)
+static int by_key(const void *a, const void *b)
 {
-	if (a->kind != b->kind)
-		return false;
-	if (a->kind == TARGET_PREFIX)
-		return a->prefix.bits == b->prefix.bits &&
-		       addr_equal(&a->prefix.addr, &b->prefix.addr);
-	return a->name_n == b->name_n && memcmp(a->name, b->name, a->name_n) == 0;
+	keyed_rule x = *(const keyed_rule *)a, y = *(const keyed_rule *)b;
+
+	return x < y ? -1 : x > y;
 }
 
-static bool make_table(struct table *t, size_t rules)
+/* The rules of one kind in ascending order of hash, those of the same target as they were written. */
+static size_t sort_rules(const struct ruleset *rs, const struct policy *p, enum target_kind kind,
+			 keyed_rule *out)
 {
-	size_t slots = 4;
+	size_t n = 0;
 
-	if (rules == 0)
-		return true;
-	while (slots < 2 * rules)
-		slots *= 2;
-	t->mask = (uint32_t)(slots - 1);
-	t->slots = calloc(slots, sizeof(*t->slots));
-	return t->slots != NULL;
+	for (size_t i = 0; i < p->n_rules; i++)
+		if (p->rules[i].kind == kind)
+			out[n++] = (uint64_t)hash_rule(rs, &p->rules[i]) << 32 | i;
+	qsort(out, n, sizeof(*out), by_key);
+	return n;
 }
 
-static bool make_tables(struct ruleset *rs)
+/* Four places in five are taken; what is pushed behind the last place needs some more slots. */
+static int size_table(struct table *t, const keyed_rule *keys, size_t n)
 {
-	size_t n[3] = {0};
+	size_t next = 0;
 
-	for (size_t i = 0; i < rs->policy.n_rules; i++)
-		n[rs->policy.rules[i].kind]++;
-	return make_table(&rs->exact, n[TARGET_NAME]) &&
-	       make_table(&rs->below, n[TARGET_WILDCARD]) &&
-	       make_table(&rs->prefixes, n[TARGET_PREFIX]);
+	t->places = (uint32_t)(n + n / 4 + 1);
+	for (size_t i = 0; i < n; i++) {
+		size_t place = table_place(t, (uint32_t)(keys[i] >> 32));
+
+		next = (place > next ? place : next) + 1;
+	}
+	next = (next > t->places ? next : t->places) + 1;
+	t->slots = allocate_slots(next);
+	if (!t->slots)
+		return -1;
+	t->n_slots = next;
+	return 0;
 }
 
 static bool is_same_list(char *const *a, char *const *b)
@@ -175,68 +183,71 @@ static int refuse_chain(const struct rule *r, struct err *e)
 		       RULESET_CHAIN_MAX, rule_format(r, text));
 }
 
-/* Links the rule behind those with its target, unless one of them says the same. */
-static int chain_rule(struct ruleset *rs, uint32_t first, uint32_t rule, struct err *e)
+/* Among the rules before `end` with its target: 1 when one says the same, -1 when they are many. */
+static int look_back(const struct table *t, const struct rule *end, const struct rule *r,
+		     uint32_t hash, struct err *e)
 {
-	struct rule *rules = rs->policy.rules;
-	unsigned length = 1;
+	unsigned chain = 0;
 
-	if (!rs->next)
-		rs->next = calloc(rs->policy.n_rules, sizeof(*rs->next));
-	if (!rs->next)
-		return err_set(e, "out of memory");
-	for (;; first = rs->next[first] - 1, length++) {
-		if (is_repetition(&rules[first], &rules[rule]))
-			return 0;
-		if (!rs->next[first])
+	for (const struct rule *before = end; before > t->slots; before--) {
+		const struct rule *other = before - 1;
+
+		if (!other->used || other->hash != hash)
 			break;
+		if (!rule_has_same_target(other, r))
+			continue;
+		if (is_repetition(other, r))
+			return 1;
+		if (++chain == RULESET_CHAIN_MAX)
+			return refuse_chain(r, e);
 	}
-	if (length >= RULESET_CHAIN_MAX)
-		return refuse_chain(&rules[rule], e);
-	rs->next[first] = rule + 1;
 	return 0;
 }
 
-static int insert_rule(struct ruleset *rs, uint32_t rule, struct err *e)
+static int place_rule(struct ruleset *rs, struct table *t, size_t *next, uint32_t hash,
+		      const struct rule *r, struct err *e)
 {
-	const struct rule *r = &rs->policy.rules[rule];
-	struct table *t = table_of(rs, r);
-	uint64_t hash = hash_of(r);
-	uint32_t tag = (uint32_t)(hash >> 32);
+	size_t place = table_place(t, hash);
+	struct rule *slot = &t->slots[place > *next ? place : *next];
+	int found = look_back(t, &t->slots[*next], r, hash, e);
 
-	for (uint32_t at = (uint32_t)hash;; at++) {
-		struct slot *slot = &t->slots[at & t->mask];
-
-		if (slot->rule == 0) {
-			*slot = (struct slot){.tag = tag, .rule = rule + 1};
-			return 0;
-		}
-		if (slot->tag == tag && has_same_target(&rs->policy.rules[slot->rule - 1], r))
-			return chain_rule(rs, slot->rule - 1, rule, e);
-	}
-}
-
-static void note_level(struct ruleset *rs, const struct rule *r)
-{
-	if (r->kind == TARGET_WILDCARD)
-		level_set_add(&rs->below_labels, count_labels(r->name, r->name_n));
-	if (r->kind == TARGET_PREFIX)
-		level_set_add(addr_is_v4(&r->prefix.addr) && r->prefix.bits >= 96 ? &rs->v4_bits
-										  : &rs->v6_bits,
-			      r->prefix.bits);
-	if (r->kind != TARGET_PREFIX && r->effect == EFFECT_DENY)
-		rs->denies_names = true;
-}
-
-static int index_rules(struct ruleset *rs, struct err *e)
-{
-	if (!make_tables(rs))
+	if (found)
+		return found > 0 ? 0 : -1;
+	if (rule_copy(r, slot))
 		return err_set(e, "out of memory");
-	for (size_t i = 0; i < rs->policy.n_rules; i++) {
-		if (insert_rule(rs, (uint32_t)i, e))
+	slot->used = true;
+	slot->hash = hash;
+	note_level(rs, slot);
+	*next = (size_t)(slot - t->slots) + 1;
+	return 0;
+}
+
+static int make_table(struct ruleset *rs, const struct policy *p, enum target_kind kind,
+		      struct table *t, keyed_rule *keys, struct err *e)
+{
+	size_t n = sort_rules(rs, p, kind, keys), next = 0;
+
+	if (n == 0)
+		return 0;
+	if (size_table(t, keys, n))
+		return err_set(e, "out of memory");
+	for (size_t i = 0; i < n; i++)
+		if (place_rule(rs, t, &next, (uint32_t)(keys[i] >> 32),
+			       &p->rules[keys[i] & UINT32_MAX], e))
 			return -1;
-		note_level(rs, &rs->policy.rules[i]);
-	}
+	return 0;
+}
+
+static int make_tables(struct ruleset *rs, const struct policy *p, struct err *e)
+{
+	_cleanup_free_ keyed_rule *keys = calloc(p->n_rules + 1, sizeof(*keys));
+
+	if (!keys)
+		return err_set(e, "out of memory");
+	if (make_table(rs, p, TARGET_NAME, &rs->exact, keys, e) ||
+	    make_table(rs, p, TARGET_WILDCARD, &rs->below, keys, e) ||
+	    make_table(rs, p, TARGET_PREFIX, &rs->prefixes, keys, e))
+		return -1;
 	return 0;
 }
 
@@ -251,32 +262,35 @@ struct ruleset *ruleset_compile(const struct policy *p, uint64_t generation, str
 		return NULL;
 	}
 	rs = calloc(1, sizeof(*rs));
-	if (!rs || !copy_policy(rs, p)) {
+	if (!rs || !copy_settings(rs, p)) {
 		err_set(e, "out of memory");
 		ruleset_free(rs);
 		return NULL;
 	}
 	rs->generation = generation;
-	if (index_rules(rs, e)) {
+	choose_key(&rs->key);
+	if (make_tables(rs, p, e)) {
 		ruleset_free(rs);
 		return NULL;
 	}
 	return rs;
 }
 
+static void free_table(struct table *t)
+{
+	for (size_t i = 0; i < t->n_slots; i++)
+		rule_clear(&t->slots[i]);
+	free(t->slots);
+}
+
 void ruleset_free(struct ruleset *rs)
 {
 	if (!rs)
 		return;
-	/* The names stand in one block, so a rule does not own its own here. */
-	for (size_t i = 0; i < rs->policy.n_rules; i++)
-		rs->policy.rules[i].name = NULL;
+	free_table(&rs->exact);
+	free_table(&rs->below);
+	free_table(&rs->prefixes);
 	policy_free(&rs->policy);
-	free(rs->names);
-	free(rs->next);
-	free(rs->exact.slots);
-	free(rs->below.slots);
-	free(rs->prefixes.slots);
 	free(rs);
 }
 
@@ -290,19 +304,23 @@ const struct policy *ruleset_policy(const struct ruleset *rs)
 	return &rs->policy;
 }
 
-static size_t table_size(const struct table *t)
+static size_t table_size(const struct table *t, size_t *names)
 {
-	return t->slots ? ((size_t)t->mask + 1) * sizeof(*t->slots) : 0;
+	size_t size = t->n_slots * sizeof(*t->slots);
+
+	for (size_t i = 0; i < t->n_slots; i++) {
+		const struct rule *r = &t->slots[i];
+
+		*names += r->name_n;
+		size += r->name_n >= RULE_NAME_INLINE ? r->name_n + 1u : 0;
+		size += r->detail ? sizeof(*r->detail) : 0;
+	}
+	return size;
 }
 
-size_t ruleset_overhead(const struct ruleset *rs)
+size_t ruleset_size(const struct ruleset *rs, size_t *names)
 {
-	size_t size = sizeof(*rs) + rs->policy.n_rules * sizeof(*rs->policy.rules);
-
-	for (size_t i = 0; i < rs->policy.n_rules; i++)
-		if (rs->policy.rules[i].detail)
-			size += sizeof(*rs->policy.rules[i].detail);
-	if (rs->next)
-		size += rs->policy.n_rules * sizeof(*rs->next);
-	return size + table_size(&rs->exact) + table_size(&rs->below) + table_size(&rs->prefixes);
+	*names = 0;
+	return sizeof(*rs) + table_size(&rs->exact, names) + table_size(&rs->below, names) +
+	       table_size(&rs->prefixes, names);
 }

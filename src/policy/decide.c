@@ -97,7 +97,7 @@ static void match_allow(const struct judgement *j, const struct rule *r, struct 
 
 	if (as_quic)
 		why = j->policy->quic_allow ? REASON_NONE : REASON_QUIC_REFUSED;
-	if (why == REASON_NONE && r->kind == TARGET_WILDCARD && suffix_is_encrypted_dns(j->d->name))
+	if (why == REASON_NONE && r->near_resolver && suffix_is_encrypted_dns(j->d->name))
 		why = REASON_ENCRYPTED_DNS;
 	if (why != REASON_NONE) {
 		note_near(f, r, why);
@@ -111,7 +111,7 @@ static void match_allow(const struct judgement *j, const struct rule *r, struct 
 /* One level of a connection: true when a rule there matches. Deny wins. */
 static bool match_level(const struct judgement *j, const struct rule *first, struct found *f)
 {
-	for (const struct rule *r = first; r; r = ruleset_next(j->rs, r)) {
+	for (const struct rule *r = first; r; r = ruleset_next(r)) {
 		if (r->effect == EFFECT_ALLOW)
 			match_allow(j, r, f);
 		else if (!f->deny && rule_match(r, j->d) == REASON_NONE)
@@ -132,7 +132,7 @@ static void match_levels(const struct judgement *j, const struct levels *levels,
 static bool lists_literally(const struct judgement *j, const struct levels *levels)
 {
 	for (unsigned i = 0; i < levels->n; i++)
-		for (const struct rule *r = levels->rule[i]; r; r = ruleset_next(j->rs, r)) {
+		for (const struct rule *r = levels->rule[i]; r; r = ruleset_next(r)) {
 			/* Metadata: by its exact address, never by a network that holds it. */
 			if (j->special.kind == SPECIAL_METADATA && r->prefix.bits != 128)
 				continue;
@@ -160,7 +160,7 @@ static const struct rule *find_taker(const struct judgement *j, const struct lev
 				     unsigned last, const struct rule *allow)
 {
 	for (unsigned i = 0; i <= last; i++)
-		for (const struct rule *r = levels->rule[i]; r; r = ruleset_next(j->rs, r))
+		for (const struct rule *r = levels->rule[i]; r; r = ruleset_next(r))
 			if (r->effect == EFFECT_DENY && rule_takes_all_of(r, allow))
 				return r;
 	return NULL;
@@ -171,7 +171,7 @@ static void lookup_level(const struct judgement *j, const struct levels *levels,
 {
 	const struct rule *whole = NULL;
 
-	for (const struct rule *r = levels->rule[i]; r; r = ruleset_next(j->rs, r)) {
+	for (const struct rule *r = levels->rule[i]; r; r = ruleset_next(r)) {
 		const struct rule *taker;
 
 		if (r->effect == EFFECT_DENY) {
@@ -181,7 +181,7 @@ static void lookup_level(const struct judgement *j, const struct levels *levels,
 		taker = find_taker(j, levels, i, r);
 		if (taker && !f->near)
 			note_near(f, taker, REASON_DENIED_BY_RULE);
-		else if (r->kind == TARGET_WILDCARD && suffix_is_encrypted_dns(j->d->name))
+		else if (r->near_resolver && suffix_is_encrypted_dns(j->d->name))
 			note_near(f, r, REASON_ENCRYPTED_DNS);
 		else if (!taker)
 			take_allow(f, r);
@@ -200,11 +200,11 @@ static void find_lookup(struct judgement *j, const struct levels *levels)
 		lookup_level(j, levels, i, &j->name);
 }
 
-static void find_by_name(struct judgement *j)
+static void find_by_name(struct judgement *j, const struct name_question *q)
 {
 	struct levels levels;
 
-	ruleset_find_name(j->rs, j->d->name, &levels);
+	ruleset_find_name(q, &levels);
 	if (j->d->kind == DEST_LOOKUP)
 		find_lookup(j, &levels);
 	else
@@ -267,7 +267,7 @@ static bool decide_base(const struct judgement *j, struct verdict *v)
 		return refuse(v, REASON_NETWORK_NONE, NULL);
 	if (d->kind == DEST_LOOKUP && j->policy->dns_off)
 		return refuse(v, REASON_DNS_OFF, NULL);
-	if (d->name && strcmp(d->name->s, host_alias) == 0)
+	if (d->name && d->name->n == sizeof(host_alias) - 1 && strcmp(d->name->s, host_alias) == 0)
 		return decide_host_alias(j, v);
 	if (j->policy->network != NET_ANY)
 		return false;
@@ -355,12 +355,15 @@ void decide(const struct ruleset *rs, const struct host_prefixes *host, const st
 	    struct verdict *v)
 {
 	struct judgement j = {.rs = rs, .policy = &rs->policy, .d = d};
+	struct name_question q;
 
 	j.name.why = j.addr.why = REASON_NOT_IN_POLICY;
 	if (d->name)
-		find_by_name(&j);
+		ruleset_ask_name(rs, d->name, &q);
 	if (d->addr)
 		find_by_address(&j, host);
+	if (d->name)
+		find_by_name(&j, &q);
 	*v = (struct verdict){0};
 	for (size_t i = 0; i < sg_array_len(steps); i++) {
 		v->step = steps[i].step;

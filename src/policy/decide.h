@@ -114,7 +114,10 @@ char *remedy_format(const char *sandbox, const struct destination *d, enum reaso
 struct ruleset *ruleset_compile(const struct policy *p, uint64_t generation, struct err *e);
 void ruleset_free(struct ruleset *rs);
 uint64_t ruleset_generation(const struct ruleset *rs);
-/* The settings (limits, dns, quic, host ports, ...) it was compiled with. Lives as long as rs. */
+/*
+ * The settings (limits, dns, quic, host ports, ...) it was compiled with, without the rules. Lives
+ * as long as rs.
+ */
 const struct policy *ruleset_policy(const struct ruleset *rs);
 
 #endif

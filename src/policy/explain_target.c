@@ -29,7 +29,7 @@ static int set_host(struct span host, bool brackets, struct explain_target *t, s
 	else if (r.kind != TARGET_NAME)
 		rc = err_set(e, "a destination is one host; name one");
 	else
-		t->has_name = name_parse_ascii(r.name, r.name_n, &t->name) == NAME_OK;
+		t->has_name = name_parse_ascii(rule_name(&r), r.name_n, &t->name) == NAME_OK;
 	rule_clear(&r);
 	return rc;
 }

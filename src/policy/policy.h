@@ -62,19 +62,35 @@ struct rule_detail {
 	char *note;	/* may be NULL */
 };
 
+enum { RULE_NAME_INLINE = 32 };
+
+/* 48 octets: a compiled rule is found, and its name compared, in one piece of memory. */
 struct rule {
-	struct prefix prefix;	    /* TARGET_PREFIX */
-	uint8_t kind;		    /* enum target_kind */
-	uint8_t effect;		    /* enum effect */
-	uint8_t protos;		    /* bits of enum proto; 0 when none was written */
-	uint8_t name_n;		    /* octets of name */
+	uint8_t kind : 2;	    /* enum target_kind */
+	uint8_t effect : 1;	    /* enum effect */
+	uint8_t protos : 3;	    /* bits of enum proto; 0 when none was written */
 	bool ports_written : 1;	    /* false: the default of policy.md 2 applies */
 	bool any_port : 1;	    /* ":*": every port and protocol */
 	bool raw : 1;		    /* "/raw": port 80 or 443 without the look inside */
 	bool private_ok : 1;	    /* `private: true`: the name may resolve to a private address */
-	char *name;		    /* canonical; of a TARGET_WILDCARD without "*."; else NULL */
+	bool near_resolver : 1;	    /* compiled: a wildcard that holds names of encrypted DNS */
+	bool used : 1;		    /* compiled: the slot holds a rule */
+	uint8_t name_n;		    /* octets of the name; 0 of a TARGET_PREFIX */
+	uint32_t hash;		    /* compiled: of the target */
 	struct rule_detail *detail; /* NULL: no ports, methods, paths or note */
+	union {
+		struct prefix prefix;		   /* TARGET_PREFIX */
+		char short_name[RULE_NAME_INLINE]; /* when name_n < RULE_NAME_INLINE */
+		char *long_name;		   /* else; owned */
+	};
 };
+_Static_assert(sizeof(struct rule) == 48, "a rule is small");
+
+/* The canonical name, NUL-terminated; of a TARGET_WILDCARD without "*.". Not of a prefix. */
+static inline const char *rule_name(const struct rule *r)
+{
+	return r->name_n < RULE_NAME_INLINE ? r->short_name : r->long_name;
+}
 
 enum switch_state { SWITCH_OFF, SWITCH_ON };
 enum dns_answers { DNS_ANSWERS_REAL, DNS_ANSWERS_SYNTHETIC };

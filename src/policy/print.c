@@ -42,7 +42,7 @@ static void put_target(struct buf *b, const struct rule *r, bool brackets)
 
 	if (r->kind != TARGET_PREFIX) {
 		put_text(b, r->kind == TARGET_WILDCARD ? "*." : "");
-		put_text(b, r->name);
+		put_text(b, rule_name(r));
 		return;
 	}
 	put_text(b, brackets && !v4 ? "[" : "");
@@ -104,7 +104,7 @@ static void describe_target(struct buf *b, const struct rule *r)
 {
 	if (r->kind == TARGET_WILDCARD) {
 		put_text(b, "every name below ");
-		put_text(b, r->name);
+		put_text(b, rule_name(r));
 		return;
 	}
 	if (r->kind == TARGET_PREFIX && r->prefix.bits != 128)

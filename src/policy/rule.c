@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "policy/rule.h"
 
+#include <errno.h>
+
 #include "policy/address.h"
 
 enum { HTTP_PORT = 80, HTTPS_PORT = 443 };
@@ -49,8 +51,48 @@ void rule_clear(struct rule *r)
 		free(r->detail->note);
 		free(r->detail);
 	}
-	free(r->name);
+	if (r->name_n >= RULE_NAME_INLINE)
+		free(r->long_name);
 	*r = (struct rule){0};
+}
+
+static bool copy_detail(const struct rule_detail *from, struct rule_detail *to)
+{
+	*to = *from;
+	to->methods = from->methods ? string_list_copy(from->methods) : NULL;
+	to->paths = from->paths ? string_list_copy(from->paths) : NULL;
+	to->note = from->note ? strdup(from->note) : NULL;
+	return !to->methods == !from->methods && !to->paths == !from->paths &&
+	       !to->note == !from->note;
+}
+
+int rule_copy(const struct rule *from, struct rule *to)
+{
+	bool ok = true;
+
+	*to = *from;
+	to->detail = NULL;
+	if (from->name_n >= RULE_NAME_INLINE) {
+		to->long_name = strdup(from->long_name);
+		ok = to->long_name != NULL;
+	}
+	if (ok && from->detail) {
+		to->detail = calloc(1, sizeof(*to->detail));
+		ok = to->detail && copy_detail(from->detail, to->detail);
+	}
+	if (!ok)
+		rule_clear(to);
+	return ok ? 0 : -ENOMEM;
+}
+
+bool rule_has_same_target(const struct rule *a, const struct rule *b)
+{
+	if (a->kind != b->kind)
+		return false;
+	if (a->kind == TARGET_PREFIX)
+		return a->prefix.bits == b->prefix.bits &&
+		       addr_equal(&a->prefix.addr, &b->prefix.addr);
+	return a->name_n == b->name_n && memcmp(rule_name(a), rule_name(b), a->name_n) == 0;
 }
 
 /*

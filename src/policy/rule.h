@@ -50,6 +50,11 @@ struct rule_scope rule_scope_of(const struct rule *r);
 /* The detail, made when there is none yet. NULL without memory, with the message. */
 struct rule_detail *rule_need_detail(struct rule *r, struct err *e);
 
+/* A rule of its own, with all it holds. 0 or -ENOMEM, then `to` is empty. */
+int rule_copy(const struct rule *from, struct rule *to) sg_must_check;
+
+bool rule_has_same_target(const struct rule *a, const struct rule *b);
+
 /* Frees what the rule holds, and empties it. */
 void rule_clear(struct rule *r);
 

@@ -60,9 +60,15 @@ static int refuse_name(enum name_error why, struct span text, size_t at, struct 
 
 static int set_name(struct rule *r, const struct name *name, struct err *e)
 {
-	r->name = strdup(name->s);
+	if (name->n < RULE_NAME_INLINE) {
+		memcpy(r->short_name, name->s, name->n + 1u);
+	} else {
+		r->long_name = strdup(name->s);
+		if (!r->long_name)
+			return err_set(e, "out of memory");
+	}
 	r->name_n = name->n;
-	return r->name ? 0 : err_set(e, "out of memory");
+	return 0;
 }
 
 /* ---- Addresses that only some programs understand ---- */

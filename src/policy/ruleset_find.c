@@ -1,95 +1,101 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ruleset_find: the look-ups. With a million rules each access misses the caches, so all slots
- * of a name are asked for before the first is read.
+ * ruleset_find: the look-ups.
+ *
+ * A name is looked up in two parts: first its slots are asked for, then, after
+ * whatever can be done while they come from memory, they are read.
  */
 #include <endian.h>
 
+#include "policy/rule.h"
 #include "policy/ruleset_index.h"
 
 _Static_assert((int)PREFIX_LEVELS_MAX >= (int)NAME_LEVELS_MAX, "levels hold both");
 
-struct candidate {
-	const struct table *table;
-	const char *s;
-	uint8_t n;
-	uint64_t hash;
-};
+enum { CACHE_LINE = 64, LINES_AHEAD = 4 };
 
-static void add_candidate(struct candidate *c, const struct table *t, const char *s, size_t n)
+static void ask(const struct ruleset *rs, struct name_question *q, const struct table *t,
+		const struct name *name, unsigned from)
 {
-	*c = (struct candidate){.table = t, .s = s, .n = (uint8_t)n, .hash = name_hash(s, n)};
-	__builtin_prefetch(&t->slots[c->hash & t->mask]);
+	uint32_t hash = hash_octets(&rs->key, name->s + from, name->n - from);
+	const char *slot = (const char *)&t->slots[table_place(t, hash)];
+
+	q->asked[q->n++] = (struct name_asked){.table = t, .hash = hash, .from = (uint8_t)from};
+	for (unsigned i = 0; i < LINES_AHEAD; i++)
+		__builtin_prefetch(slot + (size_t)i * CACHE_LINE);
 }
 
-/* The name itself and those of its parents that have as many labels as some wildcard. */
-static unsigned find_candidates(const struct ruleset *rs, const struct name *name,
-				struct candidate out[NAME_LEVELS_MAX])
+/*
+ * The name itself and those of its parents that have as many labels as some wildcard. The parents
+ * are found from the right, up to the longest wildcard, and asked for from the left.
+ */
+void ruleset_ask_name(const struct ruleset *rs, const struct name *name, struct name_question *q)
 {
 	uint8_t parents[NAME_LEVELS_MAX];
-	unsigned dots = 0, n = 0;
+	unsigned labels = 0;
 
-	for (unsigned i = 0; i < name->n; i++)
-		if (name->s[i] == '.')
-			parents[dots++] = (uint8_t)(i + 1);
+	q->name = name;
+	q->n = 0;
 	if (rs->exact.slots)
-		add_candidate(&out[n++], &rs->exact, name->s, name->n);
-	for (unsigned i = 0; i < dots; i++)
-		if (level_set_has(&rs->below_labels, dots - i))
-			add_candidate(&out[n++], &rs->below, name->s + parents[i],
-				      name->n - parents[i]);
-	return n;
+		ask(rs, q, &rs->exact, name, 0);
+	for (unsigned i = name->n; i > 0 && labels < rs->below_labels_max; i--)
+		if (name->s[i - 1] == '.')
+			parents[++labels] = (uint8_t)i;
+	for (; labels > 0; labels--)
+		if (level_set_has(&rs->below_labels, labels))
+			ask(rs, q, &rs->below, name, parents[labels]);
 }
 
-static const struct rule *find_name_rule(const struct ruleset *rs, const struct candidate *c)
+/* The first rule at or behind the place of the hash that has it; a slot with another: none has. */
+static const struct rule *first_with_hash(const struct table *t, uint32_t hash)
 {
-	const struct table *t = c->table;
+	const struct rule *r = &t->slots[table_place(t, hash)];
 
-	for (uint32_t at = (uint32_t)c->hash;; at++) {
-		const struct slot *slot = &t->slots[at & t->mask];
-		const struct rule *r;
+	while (r->used && r->hash < hash)
+		r++;
+	return r;
+}
 
-		if (slot->rule == 0)
-			return NULL;
-		if (slot->tag != (uint32_t)(c->hash >> 32))
-			continue;
-		r = &rs->policy.rules[slot->rule - 1];
-		if (r->name_n == c->n && memcmp(r->name, c->s, c->n) == 0)
+static const struct rule *find_name_rule(const struct name_asked *a, const char *name, size_t n)
+{
+	const struct rule *r = first_with_hash(a->table, a->hash);
+
+	for (; r->used && r->hash == a->hash; r++)
+		if (r->name_n == n && memcmp(rule_name(r), name, n) == 0)
 			return r;
-	}
+	return NULL;
 }
 
-void ruleset_find_name(const struct ruleset *rs, const struct name *name, struct levels *out)
+void ruleset_find_name(const struct name_question *q, struct levels *out)
 {
-	struct candidate candidates[NAME_LEVELS_MAX];
-	unsigned n = find_candidates(rs, name, candidates);
-
 	out->n = 0;
-	for (unsigned i = 0; i < n; i++) {
-		const struct rule *r = find_name_rule(rs, &candidates[i]);
+	for (unsigned i = 0; i < q->n; i++) {
+		const struct name_asked *a = &q->asked[i];
+		const struct rule *r =
+			find_name_rule(a, q->name->s + a->from, q->name->n - a->from);
 
 		if (r)
 			out->rule[out->n++] = r;
 	}
 }
 
+const struct rule *ruleset_next(const struct rule *r)
+{
+	for (const struct rule *next = r + 1; next->used && next->hash == r->hash; next++)
+		if (rule_has_same_target(next, r))
+			return next;
+	return NULL;
+}
+
 static const struct rule *find_prefix_rule(const struct ruleset *rs, const struct prefix *p)
 {
-	const struct table *t = &rs->prefixes;
-	uint64_t hash = prefix_hash(p);
+	uint32_t hash = hash_prefix(&rs->key, p);
+	const struct rule *r = first_with_hash(&rs->prefixes, hash);
 
-	for (uint32_t at = (uint32_t)hash;; at++) {
-		const struct slot *slot = &t->slots[at & t->mask];
-		const struct rule *r;
-
-		if (slot->rule == 0)
-			return NULL;
-		if (slot->tag != (uint32_t)(hash >> 32))
-			continue;
-		r = &rs->policy.rules[slot->rule - 1];
+	for (; r->used && r->hash == hash; r++)
 		if (r->prefix.bits == p->bits && addr_equal(&r->prefix.addr, &p->addr))
 			return r;
-	}
+	return NULL;
 }
 
 /* The address with all but its first `bits` cleared, without a loop over octets. */

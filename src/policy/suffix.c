@@ -57,6 +57,19 @@ bool suffix_is_shared(const struct name *name, struct suffix_match *m)
 	return true;
 }
 
+bool suffix_holds_encrypted_dns(const struct name *parent)
+{
+	for (size_t i = 0; i < catalogue_n_encrypted_dns; i++) {
+		const char *listed = catalogue_encrypted_dns[i];
+		size_t n = strlen(listed);
+
+		if (n > parent->n && listed[n - parent->n - 1] == '.' &&
+		    strcmp(listed + n - parent->n, parent->s) == 0)
+			return true;
+	}
+	return suffix_is_encrypted_dns(parent);
+}
+
 bool suffix_is_encrypted_dns(const struct name *name)
 {
 	for (const char *s = name->s; s; s = strchr(s, '.')) {

@@ -15,6 +15,9 @@ struct suffix_match {
 /* True when `*.name` would cover names that strangers can register. */
 bool suffix_is_shared(const struct name *name, struct suffix_match *m);
 
+/* True when some name below `parent` is one of encrypted DNS. */
+bool suffix_holds_encrypted_dns(const struct name *parent);
+
 /* True when the name is a known public DNS-over-HTTPS or TLS resolver, or lies below one. */
 bool suffix_is_encrypted_dns(const struct name *name);
 
