@@ -42,11 +42,15 @@ struct airlock {
 
 /*
  * Makes it all, ready to pass packets, both ends of the link with carrier. On failure nothing is
- * left and the message names the missing thing and the fix.
+ * left and the message names the missing thing and the fix. The keeper dies with the thread that
+ * calls this (PR_SET_PDEATHSIG), and with it all but what the gate holds.
  */
 int airlock_open(const struct airlock_config *c, struct airlock *out, struct err *e) sg_must_check;
 
-/* Fresh tun and listeners after a gate died. */
+/*
+ * Fresh tun and listeners after a gate died. Closes a->gate first. A gate that is still there loses
+ * its tun device; as long as it listens there is no other.
+ */
 int airlock_renew(struct airlock *a, struct airlock_gate_fds *out, struct err *e) sg_must_check;
 
 struct airlock_counters {

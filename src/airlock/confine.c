@@ -51,8 +51,20 @@ static int keep_descriptor(int keep)
 	return (int)syscall(SYS_close_range, CONFINE_KEPT_FD + 1, ~0U, 0);
 }
 
-int confine_detach(pid_t parent, int keep, struct err *e)
+extern char **environ;
+
+/* What the person's shell held, a key perhaps, is no part of this process. */
+static void wipe_environment(void)
 {
+	for (char **v = environ; v && *v; v++)
+		explicit_bzero(*v, strlen(*v));
+	clearenv();
+}
+
+int confine_detach(const char *name, pid_t parent, int keep, struct err *e)
+{
+	prctl(PR_SET_NAME, name);
+	wipe_environment();
 	reset_signals();
 	/* A session of its own: Ctrl-C is for the command, not for the wall around it. */
 	if (setsid() < 0)

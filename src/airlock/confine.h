@@ -2,8 +2,8 @@
 /*
  * confine: how the airlock's processes give up what they do not need, in stages.
  *
- *	1 detach	no terminal, no inherited descriptor, handler or signal mask; dies with
- *			its parent
+ *	1 detach	no terminal, no environment, no inherited descriptor, handler or signal
+ *			mask; dies with its parent
  *	2 privileges	no capability but those it names, none to be had again, not dumpable
  *	3 files		no file but those it names (Landlock, where the kernel has it)
  *	4 calls		an allow-list of system calls; any other ends the process
@@ -22,8 +22,11 @@
 /* The one inherited descriptor has this number after confine_detach. */
 enum { CONFINE_KEPT_FD = 3 };
 
-/* `parent` is the process that forked this one; if it is gone, so is this one. 0 or -1. */
-int confine_detach(pid_t parent, int keep, struct err *e) sg_must_check;
+/*
+ * `name` is what ps shows, at most 15 octets. `parent` is the process that forked this one; if it
+ * is gone, so is this one. 0 or -1.
+ */
+int confine_detach(const char *name, pid_t parent, int keep, struct err *e) sg_must_check;
 
 /* `keep_net_admin`: CAP_NET_ADMIN stays, over what the process's own user namespace owns. */
 int confine_privileges(bool keep_net_admin, struct err *e) sg_must_check;

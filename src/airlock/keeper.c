@@ -341,7 +341,7 @@ static int make_gate_side(struct keeper *k, struct message *m, struct err *e)
 
 static int make_airlock(struct keeper *k, pid_t parent, struct err *e)
 {
-	if (confine_detach(parent, k->control, e) < 0)
+	if (confine_detach("sandgate-keeper", parent, k->control, e) < 0)
 		return -1;
 	k->control = CONFINE_KEPT_FD;
 	k->v6 = kernel_has_ipv6();

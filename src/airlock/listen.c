@@ -35,7 +35,10 @@ int listen_open(int family)
 
 	if (fd < 0)
 		return -errno;
-	/* SO_REUSEADDR: connections of a gate that died may still be closing on the port. */
+	/*
+	 * SO_REUSEADDR: connections of a gate that died may still be closing on the port. Not
+	 * TCP_DEFER_ACCEPT: the gate waits for the far side before the handshake, not after it.
+	 */
 	if (!set(fd, SOL_SOCKET, SO_REUSEADDR) || !set(fd, SOL_TCP, TCP_NODELAY) ||
 	    !bind_any(fd, family) || listen(fd, AIRLOCK_BACKLOG) < 0) {
 		int error = -errno;

@@ -100,7 +100,7 @@ void sandbox_side_main(const struct airlock_config *c, bool v6, int keeper, pid_
 	int door = -1;
 
 	message_init(&m, MESSAGE_SIDE_READY);
-	if (confine_detach(parent, keeper, &m.err) < 0)
+	if (confine_detach("sandgate-door", parent, keeper, &m.err) < 0)
 		_exit(1);
 	keeper = CONFINE_KEPT_FD;
 	if (make_side(c, v6, keeper, &m.err) < 0 || (c->door && (door = make_door(keeper, &m)) < 0))

@@ -9,7 +9,10 @@
 #define WORLD_V4 "93.184.216.34"
 #define WORLD_V6 "2a00:1450:4001:80b::200e"
 
-enum { LOCK_UID = 1234, LOCK_GID = 2345, AT_ONCE_MS = 100 };
+enum { LOCK_UID = 1234, LOCK_GID = 2345 };
+
+/* Less than a second, after which a lost SYN is sent again, and enough on a busy machine. */
+enum { AT_ONCE_MS = 500 };
 
 extern struct airlock lock;
 

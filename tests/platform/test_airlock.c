@@ -77,6 +77,39 @@ static void ports_may_be_used_again(void)
 	}
 }
 
+enum { MANY = 5000, STALL_MS = 900 };
+
+/* A SYN that is lost is sent again after a second: none is. */
+static void many_connections(void)
+{
+	for (int i = 0; i < MANY; i++) {
+		int64_t start = rig_ms();
+		int fd = rig_connect(WORLD_V4, (uint16_t)(3 + i % 3000));
+
+		CHECK(fd >= 0 && rig_echoes(fd, 200));
+		CHECK(rig_ms() - start < STALL_MS);
+		close(fd);
+	}
+}
+
+/* From two processors at a time, so that handshake and data meet in every order. */
+static void many_connections_pass(void)
+{
+	struct airlock_counters k;
+	pid_t other;
+
+	lock_open(false);
+	toy_gate_start(&lock.gate, -1);
+	other = rig_fork();
+	if (other == 0)
+		_exit(lock_inside(many_connections));
+	CHECK(lock_inside(many_connections) == 0);
+	CHECK(rig_wait(other) == 0);
+	CHECK(airlock_read_counters(&lock, &k) == 0);
+	CHECK(k.unowned == 0);
+	airlock_close(&lock);
+}
+
 /* No address but the one that was given, and no link-local one: nothing solicits a router. */
 static void addresses_are_known(void)
 {
@@ -378,6 +411,7 @@ static void keeper_is_confined(void)
 #define BOTH(body) AS_ROOT(body) AS_USER(body)
 
 BOTH(passes_and_refuses)
+AS_USER(many_connections_pass)
 AS_USER(first_connect_is_quick)
 BOTH(dead_gate_is_a_sealed_box)
 AS_USER(renewal_needs_a_dead_gate)
@@ -390,6 +424,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(passes_and_refuses_as_user),
 		cmocka_unit_test(passes_and_refuses_as_root),
+		cmocka_unit_test(many_connections_pass_as_user),
 		cmocka_unit_test(first_connect_is_quick_as_user),
 		cmocka_unit_test(dead_gate_is_a_sealed_box_as_user),
 		cmocka_unit_test(dead_gate_is_a_sealed_box_as_root),
