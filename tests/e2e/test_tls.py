@@ -131,7 +131,8 @@ CASES = {
     "application data": record(b"hello", 23),
     "noise": os.urandom(200),
     "a length beyond the end": record(b"\\x01\\x00\\x00\\x10" + bytes(16)),
-    "an extension past the end": client_hello("api.example.com")[:-2] + b"\\xff\\xff",
+    "an extension past the end": client_hello("api.example.com",
+                                              extensions=struct.pack("!HH", 77, 50) + bytes(8)),
 }
 for name, octets in CASES.items():
     report(case=name, **attempt(sys.argv[1], [octets]))
