@@ -14,9 +14,11 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -364,6 +366,37 @@ static void killed_supervisor_takes_all_with_it(void)
 	CHECK(ends(keeper));
 }
 
+/* Whatever has lost its parent comes to this process; true when all of it has ended in time. */
+static bool nothing_is_left(void)
+{
+	for (int i = 0; i < 2000; i++) {
+		while (waitpid(-1, NULL, WNOHANG) > 0)
+			;
+		if (waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD)
+			return true;
+		usleep(1000);
+	}
+	return false;
+}
+
+/* Killed at any moment while the airlock is being made, the supervisor leaves nothing either. */
+static void half_made_airlock_goes_too(void)
+{
+	pid_t supervisor;
+
+	CHECK(prctl(PR_SET_CHILD_SUBREAPER, 1) == 0);
+	for (int i = 0; i < 60; i++) {
+		supervisor = rig_fork();
+		if (supervisor == 0) {
+			lock_open(true);
+			pause();
+		}
+		usleep((useconds_t)(i * 200));
+		CHECK(kill(supervisor, SIGKILL) == 0);
+		CHECK(nothing_is_left());
+	}
+}
+
 /* The value of a line of /proc/PID/status. */
 static void status_line(pid_t pid, const char *key, char out[64])
 {
@@ -417,6 +450,7 @@ BOTH(dead_gate_is_a_sealed_box)
 AS_USER(renewal_needs_a_dead_gate)
 BOTH(killed_keeper_is_seen)
 AS_USER(killed_supervisor_takes_all_with_it)
+AS_USER(half_made_airlock_goes_too)
 BOTH(keeper_is_confined)
 
 int main(void)
@@ -432,6 +466,7 @@ int main(void)
 		cmocka_unit_test(killed_keeper_is_seen_as_user),
 		cmocka_unit_test(killed_keeper_is_seen_as_root),
 		cmocka_unit_test(killed_supervisor_takes_all_with_it_as_user),
+		cmocka_unit_test(half_made_airlock_goes_too_as_user),
 		cmocka_unit_test(keeper_is_confined_as_user),
 		cmocka_unit_test(keeper_is_confined_as_root),
 	};
