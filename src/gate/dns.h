@@ -181,7 +181,7 @@ struct dns_message {
 enum dns_response {
 	DNS_RESPONSE_OK,
 	DNS_RESPONSE_FAILED,  /* SERVFAIL, REFUSED and the like */
-	DNS_RESPONSE_FORMERR, /* the upstream did not understand the question */
+	DNS_RESPONSE_NO_EDNS, /* FORMERR without an OPT record: ask without one */
 	DNS_RESPONSE_MALFORMED,
 	DNS_RESPONSE_LOOP, /* the chain of CNAMEs does not end */
 };

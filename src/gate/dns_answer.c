@@ -81,11 +81,12 @@ void dns_answer_addrs(const struct question *qn, const struct addr *addrs, size_
 	if (withheld)
 		question_note_refusal(qn, REASON_SPECIAL_ADDRESS, withheld);
 	if (n_kept == 0 && withheld) {
-		question_reply_withheld(qn, withheld);
+		question_reply_withheld(qn);
 		return;
 	}
 	ttl = names_clamp_ttl(ttl);
-	names_bind(qn->desk->config.names, qn->name, type, kept, n_kept, ttl, qn->now);
+	names_bind(qn->desk->config.names, qn->name, type, kept, n_kept, ttl,
+		   question_is_synthetic(qn) ? NAMES_FOR_DIAL : NAMES_SHOWN, qn->now);
 	if (n_kept)
 		reply_addrs(qn, kept, n_kept, ttl);
 	else
@@ -100,6 +101,8 @@ bool dns_answer_kept(const struct question *qn, enum names_type type)
 	names_answer(qn->desk->config.names, qn->name, type, qn->now, &kept);
 	switch (kept.state) {
 	case NAMES_ADDRESSES:
+		if (!kept.shown && !question_is_synthetic(qn))
+			return false;
 		for (size_t i = 0; i < kept.n; i++)
 			if (!is_admissible(qn, &kept.addrs[i]))
 				return false;
@@ -125,7 +128,7 @@ static size_t hint_addrs(const struct question *qn, bool v4, struct addr out[NAM
 	size_t n = 0;
 
 	names_answer(names, qn->name, v4 ? NAMES_A : NAMES_AAAA, qn->now, &kept);
-	if (kept.state != NAMES_ADDRESSES)
+	if (kept.state != NAMES_ADDRESSES || (!kept.shown && !question_is_synthetic(qn)))
 		return 0;
 	for (size_t i = 0; i < kept.n; i++)
 		if (address_admissible(question_rules(qn), qn->desk->config.host, &qn->verdict,

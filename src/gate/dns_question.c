@@ -105,9 +105,9 @@ void question_note_refusal(const struct question *qn, enum reason reason, const 
 
 /* The remedy for a person who reads it, or at least the reason. */
 static void put_reason(const struct question *qn, struct dns_builder *d, enum reason reason,
-		       const struct addr *a, char remedy[REMEDY_MAX])
+		       char remedy[REMEDY_MAX])
 {
-	struct destination dest = {.kind = DEST_LOOKUP, .name = qn->name, .addr = a};
+	struct destination dest = {.kind = DEST_LOOKUP, .name = qn->name};
 
 	remedy[0] = 0;
 	if (qn->name)
@@ -124,7 +124,7 @@ void question_refuse(const struct question *qn, enum reason reason)
 
 	question_note_refusal(qn, reason, NULL);
 	question_begin(qn, rcode, &d);
-	put_reason(qn, &d, reason, NULL, remedy);
+	put_reason(qn, &d, reason, remedy);
 	if (nxdomain)
 		question_own_soa(qn, rcode, &d, NAMES_TTL_MIN);
 	finish(qn, &d, &qn->desk->counters.refused);
@@ -143,13 +143,15 @@ void question_refuse_message(const struct question *qn, enum dns_rcode rcode)
 	finish(qn, &d, &qn->desk->counters.refused);
 }
 
-void question_reply_withheld(const struct question *qn, const struct addr *a)
+/* No command to allow it is given: whoever owns the name chose the address. */
+void question_reply_withheld(const struct question *qn)
 {
-	char remedy[REMEDY_MAX];
+	static const char reason[] =
+		"allowed name resolved to a private, loopback or link-local address";
 	struct dns_builder d;
 
 	question_begin(qn, DNS_NOERROR, &d);
-	put_reason(qn, &d, REASON_SPECIAL_ADDRESS, a, remedy);
+	dns_build_ede(&d, DNS_EDE_BLOCKED, reason);
 	question_own_soa(qn, DNS_NOERROR, &d, NAMES_TTL_MIN);
 	finish(qn, &d, &qn->desk->counters.refused);
 }

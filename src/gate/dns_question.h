@@ -66,8 +66,8 @@ void question_reply_failed(const struct question *qn);
 /* Notes it, and answers as `dns_refusal` says, with the remedy. */
 void question_refuse(const struct question *qn, enum reason reason);
 
-/* Every address points inward, as `a` does: an empty answer and why (policy.md 5). Notes nothing. */
-void question_reply_withheld(const struct question *qn, const struct addr *a);
+/* Every address points inward: an empty answer that says so (policy.md 5). Notes nothing. */
+void question_reply_withheld(const struct question *qn);
 
 /* A message that is no question to answer here, whatever `dns_refusal` is. */
 void question_refuse_message(const struct question *qn, enum dns_rcode rcode);

@@ -389,16 +389,18 @@ static bool check_question(struct span m, struct reader *r, const struct dns_wir
 	       reader_u16(r) == DNS_CLASS_IN && !r->bad;
 }
 
-static enum dns_response check_header(uint16_t flags, uint16_t questions, struct dns_message *out)
+static enum dns_response check_header(uint16_t flags, const uint16_t count[4],
+				      struct dns_message *out)
 {
 	if (!(flags & FLAG_QR) || flags & OPCODE)
 		return DNS_RESPONSE_MALFORMED;
 	out->rcode = flags & 0xf;
-	if (out->rcode == DNS_FORMERR)
-		return DNS_RESPONSE_FORMERR; /* some servers then leave the question out */
+	/* From a server that knows EDNS it is about something else (RFC 6891, 7). */
+	if (out->rcode == DNS_FORMERR && count[3] == 0)
+		return DNS_RESPONSE_NO_EDNS;
 	if (out->rcode != DNS_NOERROR && out->rcode != DNS_NXDOMAIN)
 		return DNS_RESPONSE_FAILED;
-	return flags & FLAG_TC || questions != 1 ? DNS_RESPONSE_MALFORMED : DNS_RESPONSE_OK;
+	return flags & FLAG_TC || count[0] != 1 ? DNS_RESPONSE_MALFORMED : DNS_RESPONSE_OK;
 }
 
 static void message_init(struct dns_message *out, uint16_t type)
@@ -427,7 +429,7 @@ enum dns_response dns_response_parse(struct span m, const struct name *name, uin
 		count[i] = reader_u16(&r);
 	if (r.bad)
 		return DNS_RESPONSE_MALFORMED;
-	e = check_header(flags, count[0], out);
+	e = check_header(flags, count, out);
 	if (e != DNS_RESPONSE_OK)
 		return e;
 	dns_name_to_wire(name, &at_end);

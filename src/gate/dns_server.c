@@ -172,8 +172,8 @@ static enum reason check_wildcard_limits(struct dns_server *s, const struct ques
 		return REASON_NONE;
 	if (qn->name->n > WILDCARD_NAME_MAX)
 		return REASON_LIMIT_NAME_LENGTH;
-	if (!wildcards_admit(s->wildcards, span_of(rule_name(rule), rule->name_n), qn->name, per_minute,
-			     qn->now))
+	if (!wildcards_admit(s->wildcards, span_of(rule_name(rule), rule->name_n), qn->name,
+			     per_minute, qn->now))
 		return REASON_LIMIT_NAMES;
 	return REASON_NONE;
 }

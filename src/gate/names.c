@@ -4,10 +4,10 @@
  *
  * Theory of operation. An *entry* is a name; a *binding* is a pair of entry and real address. Both
  * come from fixed arrays and are found by keyed hashes, so that a sandbox that chooses names cannot
- * choose collisions. A binding stands in two lists: that of its entry, and that of its
- * address's bucket. Binding it again moves it to the front of both, so each list is ordered
- * by time, the newest first; in the list of an entry the addresses of its latest answer therefore
- * come first, in the order of the answer.
+ * choose collisions. A binding stands in the list of its entry and, when the sandbox was shown the
+ * address, in that of the address's bucket. Being answered again moves it to the front, so each list
+ * is ordered by time, the newest first; in the list of an entry the addresses of its latest answer
+ * therefore come first, in the order of the answer.
  *
  * An answer has a serial number a family; the bindings that carry it are the answer that may be
  * given again until `until`. Older ones are still bound, and not in answers.
@@ -40,7 +40,9 @@ static_assert((int)NAMES_CAPACITY < (int)SYNTHETIC_LAST, "each name can have a n
 
 struct binding {
 	struct addr addr;
-	mono_t held_until;
+	mono_t held_until;  /* for the dial */
+	mono_t shown_until; /* for the sandbox; not after held_until */
+	bool in_bucket;	    /* it was shown once */
 	uint32_t entry;
 	uint32_t serial;		 /* of the answer that carried it last */
 	uint32_t newer, older;		 /* in the list of its entry */
@@ -52,6 +54,7 @@ struct kept_answer {
 	uint32_t serial;
 	uint8_t n; /* addresses */
 	uint8_t state;
+	bool shown;
 };
 
 struct entry {
@@ -169,20 +172,41 @@ static uint32_t *addr_bucket(struct names *t, const struct addr *a)
 	return &t->by_addr[name_hash((const char *)a->b, sizeof(a->b)) % ADDR_BUCKETS];
 }
 
-static void binding_push(struct names *t, uint32_t i)
+static void bucket_push(struct names *t, uint32_t i)
 {
 	struct binding *b = &t->binding[i];
-	struct entry *e = &t->entry[b->entry];
 	uint32_t *bucket = addr_bucket(t, &b->addr);
 
-	b->newer = b->addr_newer = 0;
-	b->older = e->newest;
-	*(e->newest ? &t->binding[e->newest].newer : &e->oldest) = i;
-	e->newest = i;
+	b->in_bucket = true;
+	b->addr_newer = 0;
 	b->addr_older = *bucket;
 	if (*bucket)
 		t->binding[*bucket].addr_newer = i;
 	*bucket = i;
+}
+
+static void bucket_unlink(struct names *t, uint32_t i)
+{
+	struct binding *b = &t->binding[i];
+
+	if (!b->in_bucket)
+		return;
+	b->in_bucket = false;
+	*(b->addr_newer ? &t->binding[b->addr_newer].addr_older : addr_bucket(t, &b->addr)) =
+		b->addr_older;
+	if (b->addr_older)
+		t->binding[b->addr_older].addr_newer = b->addr_newer;
+}
+
+static void binding_push(struct names *t, uint32_t i)
+{
+	struct binding *b = &t->binding[i];
+	struct entry *e = &t->entry[b->entry];
+
+	b->newer = 0;
+	b->older = e->newest;
+	*(e->newest ? &t->binding[e->newest].newer : &e->oldest) = i;
+	e->newest = i;
 }
 
 static void binding_unlink(struct names *t, uint32_t i)
@@ -192,16 +216,13 @@ static void binding_unlink(struct names *t, uint32_t i)
 
 	*(b->newer ? &t->binding[b->newer].older : &e->newest) = b->older;
 	*(b->older ? &t->binding[b->older].newer : &e->oldest) = b->newer;
-	*(b->addr_newer ? &t->binding[b->addr_newer].addr_older : addr_bucket(t, &b->addr)) =
-		b->addr_older;
-	if (b->addr_older)
-		t->binding[b->addr_older].addr_newer = b->addr_newer;
 }
 
 static void binding_remove(struct names *t, uint32_t i)
 {
 	struct binding *b = &t->binding[i];
 
+	bucket_unlink(t, i);
 	binding_unlink(t, i);
 	t->entry[b->entry].n_bindings--;
 	t->n_bindings--;
@@ -278,6 +299,11 @@ static bool is_held(const struct binding *b, mono_t now)
 	return mono_before(now, b->held_until);
 }
 
+static bool is_shown(const struct binding *b, mono_t now)
+{
+	return mono_before(now, b->shown_until);
+}
+
 /* Room for one more binding of entry i, which is the most recently used one. */
 static uint32_t binding_take(struct names *t, uint32_t i, mono_t now)
 {
@@ -309,30 +335,44 @@ static uint32_t find_binding(const struct names *t, const struct entry *e, const
 	return k;
 }
 
-/* Returns false when the same answer held the address already. */
-static bool bind_one(struct names *t, uint32_t i, const struct addr *a, uint32_t serial, mono_t now)
+/* The binding of entry i and the address, made when there is none. */
+static uint32_t binding_of(struct names *t, uint32_t i, const struct addr *a, mono_t now)
 {
-	struct entry *e = &t->entry[i];
-	uint32_t k = find_binding(t, e, a);
+	uint32_t k = find_binding(t, &t->entry[i], a);
+
+	if (k) {
+		binding_unlink(t, k);
+	} else {
+		k = binding_take(t, i, now);
+		t->binding[k] = (struct binding){.addr = *a, .entry = i};
+	}
+	binding_push(t, k);
+	return k;
+}
+
+/* Returns false when the same answer held the address already. */
+static bool bind_one(struct names *t, uint32_t i, const struct addr *a, uint32_t serial,
+		     enum names_use use, mono_t now)
+{
+	uint32_t k = find_binding(t, &t->entry[i], a);
 	struct binding *b;
 
 	if (k && t->binding[k].serial == serial)
 		return false;
-	if (k)
-		binding_unlink(t, k);
-	else
-		k = binding_take(t, i, now);
+	k = binding_of(t, i, a, now);
 	b = &t->binding[k];
-	b->addr = *a;
-	b->entry = i;
 	b->serial = serial;
 	b->held_until = after_seconds(now, NAMES_HOLD_SECONDS);
-	binding_push(t, k);
+	if (use == NAMES_SHOWN) {
+		b->shown_until = b->held_until;
+		bucket_unlink(t, k);
+		bucket_push(t, k);
+	}
 	return true;
 }
 
 void names_bind(struct names *t, const struct name *name, enum names_type type,
-		const struct addr *addrs, size_t n, uint32_t ttl, mono_t now)
+		const struct addr *addrs, size_t n, uint32_t ttl, enum names_use use, mono_t now)
 {
 	uint32_t i, serial;
 	uint8_t kept = 0;
@@ -346,12 +386,13 @@ void names_bind(struct names *t, const struct name *name, enum names_type type,
 	i = entry_of(t, name);
 	serial = ++t->entry[i].serial;
 	while (n--)
-		kept += bind_one(t, i, &addrs[n], serial, now);
+		kept += bind_one(t, i, &addrs[n], serial, use, now);
 	t->entry[i].kept[type] = (struct kept_answer){
 		.until = after_seconds(now, names_clamp_ttl(ttl)),
 		.serial = serial,
 		.n = kept,
 		.state = NAMES_ADDRESSES,
+		.shown = use == NAMES_SHOWN,
 	};
 }
 
@@ -383,6 +424,7 @@ void names_answer(struct names *t, const struct name *name, enum names_type type
 	const struct kept_answer *kept;
 
 	out->state = NAMES_UNKNOWN;
+	out->shown = false;
 	out->ttl = 0;
 	out->n = 0;
 	if (!i)
@@ -392,6 +434,7 @@ void names_answer(struct names *t, const struct name *name, enum names_type type
 		return;
 	touch(t, i);
 	collect_answer(t, &t->entry[i], kept, out);
+	out->shown = kept->shown;
 	out->ttl = (uint32_t)((mono_ms_until(now, kept->until) + 999) / 1000);
 }
 
@@ -481,7 +524,7 @@ size_t names_bound_to(const struct names *t, const struct addr *a, mono_t now,
 	for (; k && n < max; k = t->binding[k].addr_older) {
 		const struct binding *b = &t->binding[k];
 
-		if (!is_held(b, now))
+		if (!is_shown(b, now))
 			break; /* the list is in order of time: all others are older */
 		if (addr_equal(&b->addr, a))
 			out[n++] = &t->entry[b->entry].name;
@@ -489,11 +532,11 @@ size_t names_bound_to(const struct names *t, const struct addr *a, mono_t now,
 	return n;
 }
 
-static bool entry_holds(const struct names *t, uint32_t i, const struct addr *a, mono_t now)
+static bool entry_shows(const struct names *t, uint32_t i, const struct addr *a, mono_t now)
 {
 	uint32_t k = i ? find_binding(t, &t->entry[i], a) : 0;
 
-	return k && is_held(&t->binding[k], now);
+	return k && is_shown(&t->binding[k], now);
 }
 
 /* The entry whose addresses entry i may be reached at as well; 0 for none. */
@@ -513,7 +556,7 @@ bool names_is_bound(const struct names *t, const struct name *name, const struct
 	if (synthetic)
 		return (i && synthetic == &t->entry[i].name) ||
 		       (alias && synthetic == &t->entry[alias].name);
-	return entry_holds(t, i, a, now) || entry_holds(t, alias, a, now);
+	return entry_shows(t, i, a, now) || entry_shows(t, alias, a, now);
 }
 
 size_t names_real_addresses(const struct names *t, const struct name *name, mono_t now,

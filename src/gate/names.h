@@ -53,13 +53,18 @@ void names_free(struct names *t);
 /* Clamps a TTL to what the sandbox may see, NAMES_TTL_MIN..NAMES_TTL_MAX. */
 uint32_t names_clamp_ttl(uint32_t ttl);
 
+enum names_use {
+	NAMES_SHOWN,	/* the sandbox sees the addresses, and may connect to them */
+	NAMES_FOR_DIAL, /* it sees a synthetic one: these are dialled for it, and are not bound */
+};
+
 /*
  * Binds up to NAMES_ANSWER_MAX vetted addresses of one family to the name, and keeps the
  * answer for `ttl` seconds (clamped). Addresses of earlier answers stay bound their 24 hours.
  * n == 0 is names_set_absent() with NAMES_NODATA.
  */
 void names_bind(struct names *t, const struct name *name, enum names_type type,
-		const struct addr *addrs, size_t n, uint32_t ttl, mono_t now);
+		const struct addr *addrs, size_t n, uint32_t ttl, enum names_use use, mono_t now);
 
 /* Keeps a negative answer, NAMES_NODATA or NAMES_NXDOMAIN, for `ttl` seconds (clamped). */
 void names_set_absent(struct names *t, const struct name *name, enum names_type type,
@@ -67,6 +72,7 @@ void names_set_absent(struct names *t, const struct name *name, enum names_type 
 
 struct names_answer {
 	enum names_state state;
+	bool shown;   /* the addresses are bound, and not only kept for the dial */
 	uint32_t ttl; /* seconds left, at least 1; 0 when unknown */
 	size_t n;
 	struct addr addrs[NAMES_ANSWER_MAX]; /* in the order of the answer */
@@ -96,8 +102,8 @@ bool names_is_bound(const struct names *t, const struct name *name, const struct
 		    mono_t now);
 
 /*
- * Real addresses bound to the name, both families, those of the latest answer first. For the
- * dial of a synthetic address. Returns the number stored.
+ * The addresses that the name was resolved to in the last 24 hours, both families, those of the
+ * latest answer first. For the dial of a synthetic address. Returns the number stored.
  */
 size_t names_real_addresses(const struct names *t, const struct name *name, mono_t now,
 			    struct addr out[], size_t max);

@@ -242,8 +242,9 @@ static void take_message(struct slot *s, struct span octets)
 	case DNS_RESPONSE_OK:
 		settle(s, answer);
 		break;
-	case DNS_RESPONSE_FORMERR:
-		if (s->edns) { /* RFC 6891, 7 */
+	case DNS_RESPONSE_NO_EDNS:
+		/* c-ares does this the first time, and gives up EDNS in its own bookkeeping. */
+		if (s->edns) {
 			s->edns = false;
 			ask(s);
 			break;

@@ -150,9 +150,10 @@ static void fill_table(struct bench *b)
 	for (size_t i = 0; i < NAMES; i++) {
 		struct name one = make_name(i, "one.example"), many = make_name(i, "many.example");
 
-		names_bind(b->config.names, &one, NAMES_A, addrs, 1, NAMES_TTL_MAX, now);
-		names_bind(b->config.names, &many, NAMES_A, addrs, NAMES_ANSWER_MAX, NAMES_TTL_MAX,
+		names_bind(b->config.names, &one, NAMES_A, addrs, 1, NAMES_TTL_MAX, NAMES_SHOWN,
 			   now);
+		names_bind(b->config.names, &many, NAMES_A, addrs, NAMES_ANSWER_MAX, NAMES_TTL_MAX,
+			   NAMES_SHOWN, now);
 	}
 }
 

@@ -126,7 +126,10 @@ static void failures_are_told_apart(void **state)
 		expect(DNS_RESPONSE_FAILED, "a.example", DNS_A);
 	}
 	wire_header(&w, 7, ANSWER | DNS_FORMERR, 0, 0, 0, 0);
-	expect(DNS_RESPONSE_FORMERR, "a.example", DNS_A);
+	expect(DNS_RESPONSE_NO_EDNS, "a.example", DNS_A);
+	wire_header(&w, 7, ANSWER | DNS_FORMERR, 0, 0, 0, 1);
+	wire_opt(&w, 1232, 0, 0);
+	expect(DNS_RESPONSE_FAILED, "a.example", DNS_A);
 }
 
 static void an_answer_to_another_question_is_none(void **state)

@@ -457,7 +457,8 @@ static void names_cannot_point_inward(void **state)
 {
 	expect("private.example.com", DNS_A, DNS_NOERROR, 0);
 	assert_int_equal(reply.ede, 15);
-	assert_string_equal(reply.ede_text, "sandgate run --name box --allow 10.0.0.5 ...");
+	assert_string_equal(reply.ede_text,
+			    "allowed name resolved to a private, loopback or link-local address");
 	assert_false(is_bound("private.example.com", "10.0.0.5"));
 	expect("private.example.com", DNS_A, DNS_NOERROR, 0);
 	assert_int_equal(noted(REASON_SPECIAL_ADDRESS, "private.example.com", "10.0.0.5"), 2);
@@ -515,6 +516,7 @@ static void synthetic_answers_hide_the_real_ones(void **state)
 	expect_address("many.example.com", "198.18.0.1");
 	expect_address("many.example.com", "198.18.0.1");
 	assert_int_equal(names_real_addresses(names, &n, loop_now(loop), real, 16), 16);
+	assert_false(is_bound("many.example.com", "93.184.2.1"));
 	expect("many.example.com", DNS_AAAA, DNS_NOERROR, 0);
 	expect("missing.example.com", DNS_A, DNS_NXDOMAIN, 0);
 	expect("private.example.com", DNS_A, DNS_NOERROR, 0);
@@ -524,6 +526,9 @@ static void synthetic_answers_hide_the_real_ones(void **state)
 		assert_memory_equal(got + reply.record[0].at, "\xfd\x73\x61\x6e\x64\x67\0\5", 8);
 	}
 	expect("1.0.18.198.in-addr.arpa", DNS_PTR, DNS_NOERROR, 1);
+	set_policy("network: deny\nallow: [many.example.com]\n"); /* and real ones again */
+	expect("many.example.com", DNS_A, DNS_NOERROR, 16);
+	assert_true(is_bound("many.example.com", "93.184.2.1"));
 }
 
 /* --- other types --- */

@@ -51,7 +51,7 @@ static void answered(const char *name, const char *addr, uint32_t ttl)
 	struct name n = name_of(name);
 	struct addr a = addr_of(addr);
 
-	names_bind(t, &n, addr_is_v4(&a) ? NAMES_A : NAMES_AAAA, &a, 1, ttl, now);
+	names_bind(t, &n, addr_is_v4(&a) ? NAMES_A : NAMES_AAAA, &a, 1, ttl, NAMES_SHOWN, now);
 }
 
 static struct names_answer answer(const char *name, enum names_type type)
@@ -94,7 +94,7 @@ static void an_answer_keeps_its_order_and_both_families(void **state)
 	struct name n = name_of("a.example");
 	struct names_answer a;
 
-	names_bind(t, &n, NAMES_A, addrs, 3, 30, now);
+	names_bind(t, &n, NAMES_A, addrs, 3, 30, NAMES_SHOWN, now);
 	answered("a.example", "2a00::1", 60);
 	a = answer("a.example", NAMES_A);
 	assert_int_equal(a.n, 3);
@@ -110,7 +110,7 @@ static void an_address_twice_in_an_answer_is_one(void **state)
 	struct addr addrs[] = {addr_of("93.184.0.1"), addr_of("93.184.0.2"), addr_of("93.184.0.1")};
 	struct name n = name_of("a.example");
 
-	names_bind(t, &n, NAMES_A, addrs, 3, 30, now);
+	names_bind(t, &n, NAMES_A, addrs, 3, 30, NAMES_SHOWN, now);
 	assert_int_equal(answer("a.example", NAMES_A).n, 2);
 	assert_int_equal(answer("a.example", NAMES_A).state, NAMES_ADDRESSES);
 }
@@ -169,7 +169,7 @@ static void absence_is_kept(void **state)
 	assert_int_equal(answer("a.example", NAMES_A).state, NAMES_UNKNOWN);
 	answered("a.example", "2a00::1", 5);
 	assert_int_equal(answer("a.example", NAMES_AAAA).state, NAMES_ADDRESSES);
-	names_bind(t, &n, NAMES_AAAA, NULL, 0, 5, now);
+	names_bind(t, &n, NAMES_AAAA, NULL, 0, 5, NAMES_SHOWN, now);
 	assert_int_equal(answer("a.example", NAMES_AAAA).state, NAMES_NODATA);
 	assert_true(is_bound("a.example", "2a00::1"));
 }
@@ -213,7 +213,7 @@ static void an_answer_that_lost_an_address_is_asked_again(void **state)
 	for (int round = 0; round < NAMES_BINDINGS_PER_NAME / NAMES_ANSWER_MAX; round++) {
 		for (uint8_t i = 0; i < NAMES_ANSWER_MAX; i++)
 			addrs[i] = addr_from_v4((const uint8_t[]){93, 184, (uint8_t)round, i});
-		names_bind(t, &n, NAMES_A, addrs, NAMES_ANSWER_MAX, 60, now);
+		names_bind(t, &n, NAMES_A, addrs, NAMES_ANSWER_MAX, 60, NAMES_SHOWN, now);
 	}
 	assert_int_equal(answer("a.example", NAMES_AAAA).state, NAMES_UNKNOWN);
 	assert_int_equal(answer("a.example", NAMES_A).n, NAMES_ANSWER_MAX);
@@ -256,7 +256,7 @@ static void bindings_are_bounded(void **state)
 		for (uint8_t k = 0; k < NAMES_ANSWER_MAX; k++)
 			addrs[k] = addr_from_v4(
 				(const uint8_t[]){93, (uint8_t)(i >> 8), (uint8_t)i, k});
-		names_bind(t, &n, NAMES_A, addrs, NAMES_ANSWER_MAX, 60, now);
+		names_bind(t, &n, NAMES_A, addrs, NAMES_ANSWER_MAX, 60, NAMES_SHOWN, now);
 	}
 	names_count(t, &c);
 	assert_int_equal(c.bindings, NAMES_BINDINGS_CAPACITY);
@@ -334,6 +334,30 @@ static void synthetic_addresses_are_not_reused_at_once(void **state)
 	assert_null(names_synthetic_name(t, &first));
 }
 
+/* What the sandbox has not seen it may not connect to; once shown, it keeps its own day. */
+static void addresses_for_the_dial_are_not_bound(void **state)
+{
+	struct name n = name_of("a.example");
+	struct addr a = addr_of("93.184.0.1"), out[4];
+	const struct name *bound[4];
+
+	names_bind(t, &n, NAMES_A, &a, 1, 60, NAMES_FOR_DIAL, now);
+	assert_false(answer("a.example", NAMES_A).shown);
+	assert_false(is_bound("a.example", "93.184.0.1"));
+	assert_int_equal(names_bound_to(t, &a, now, bound, 4), 0);
+	assert_int_equal(names_real_addresses(t, &n, now, out, 4), 1);
+	names_bind(t, &n, NAMES_A, &a, 1, 60, NAMES_SHOWN, now);
+	assert_true(answer("a.example", NAMES_A).shown);
+	pass_seconds(3600);
+	names_bind(t, &n, NAMES_A, &a, 1, 60, NAMES_FOR_DIAL, now);
+	assert_true(is_bound("a.example", "93.184.0.1"));
+	assert_int_equal(names_bound_to(t, &a, now, bound, 4), 1);
+	pass_seconds(23 * 3600);
+	assert_false(is_bound("a.example", "93.184.0.1"));
+	assert_int_equal(names_bound_to(t, &a, now, bound, 4), 0);
+	assert_int_equal(names_real_addresses(t, &n, now, out, 4), 1);
+}
+
 static void all_synthetic_numbers_can_go_round(void **state)
 {
 	struct name n;
@@ -385,6 +409,7 @@ int main(void)
 		T(a_synthetic_address_is_one_name),
 		T(the_synthetic_ranges_end_where_they_end),
 		T(synthetic_addresses_are_not_reused_at_once),
+		T(addresses_for_the_dial_are_not_bound),
 		T(all_synthetic_numbers_can_go_round),
 		T(an_alias_is_reached_at_its_target),
 	};

@@ -109,6 +109,21 @@ static bool answer_without_edns(struct upstream *u, const struct dns_query *q, b
 	return true;
 }
 
+static bool answer_formerr(struct upstream *u, const struct dns_query *q, bool tcp, struct wire *w)
+{
+	upstream_begin(w, q, DNS_FORMERR, 0, 0);
+	return true;
+}
+
+static bool answer_formerr_with_edns(struct upstream *u, const struct dns_query *q, bool tcp,
+				     struct wire *w)
+{
+	upstream_begin(w, q, DNS_FORMERR, 0, 0);
+	wire_opt(w, 1232, 0, 0);
+	w->octets[11] = 1;
+	return true;
+}
+
 static bool answer_garbage(struct upstream *u, const struct dns_query *q, bool tcp, struct wire *w)
 {
 	upstream_begin(w, q, 0, 1, 0);
@@ -288,6 +303,19 @@ static void servers_without_edns_are_asked_without(void **state)
 		assert_true(ask(&a, "a.example", DNS_A));
 		run_until_told();
 		assert_false(a.failed);
+	}
+}
+
+static void a_format_error_is_a_failure_at_once(void **state)
+{
+	struct ask a;
+
+	begin(answer_formerr_with_edns, NULL);
+	for (int i = 0; i < 4; i++) {
+		first.answer = i & 1 ? answer_formerr : answer_formerr_with_edns;
+		assert_true(ask(&a, "a.example", DNS_A));
+		assert_true(run_until_told() < 500);
+		assert_true(a.failed);
 	}
 }
 
@@ -480,6 +508,7 @@ int main(void)
 		T(a_closed_port_fails_at_once),
 		T(no_server_fails_at_once),
 		T(servers_without_edns_are_asked_without),
+		T(a_format_error_is_a_failure_at_once),
 		T(a_malformed_answer_is_a_failure),
 		T(a_forged_answer_is_ignored),
 		T(ids_are_not_predictable),
