@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* explain, its targets and its two renderers; remedies that do what they say. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "policy/explain.h"
+
+static struct ruleset *compile(const char *yaml)
+{
+	struct ruleset *rs;
+	struct policy p;
+	struct err e;
+
+	if (policy_parse(span_of_string(yaml), POLICY_YAML, "f", &p, &e))
+		fail_msg("%s", e.text);
+	rs = ruleset_compile(&p, 7, &e);
+	policy_free(&p);
+	assert_non_null(rs);
+	assert_int_equal(ruleset_generation(rs), 7);
+	return rs;
+}
+
+static void parse_target(const char *text, struct explain_target *t)
+{
+	struct err e;
+
+	if (explain_parse_target(text, t, &e))
+		fail_msg("%s", e.text);
+}
+
+static void assert_target(const char *text, const char *host, uint16_t port, enum proto proto,
+			  const char *path)
+{
+	char addr[ADDR_TEXT_MAX];
+	struct explain_target t;
+
+	parse_target(text, &t);
+	assert_true(t.has_name != t.has_addr);
+	assert_string_equal(t.has_name ? t.name.s : addr_format(&t.addr, addr), host);
+	assert_int_equal(t.port, port);
+	assert_int_equal(t.proto, proto);
+	assert_string_equal(t.path, path);
+	assert_string_equal(t.method, *path ? "GET" : "");
+}
+
+static void test_targets(void **state)
+{
+	assert_target("https://api.github.com/repos/x/y", "api.github.com", 443, PROTO_TCP, "");
+	assert_target("http://A.example/x?y#z", "a.example", 80, PROTO_TCP, "/x?y");
+	assert_target("http://a.example", "a.example", 80, PROTO_TCP, "/");
+	assert_target("http://a.example?q", "a.example", 80, PROTO_TCP, "/?q");
+	assert_target("http://a.example:8080/x", "a.example", 8080, PROTO_TCP, "");
+	assert_target("wss://a.example/socket", "a.example", 443, PROTO_TCP, "");
+	assert_target("https://[2001:db8::1]:8443/", "2001:db8::1", 8443, PROTO_TCP, "");
+	assert_target("db.example.com:5432", "db.example.com", 5432, PROTO_TCP, "");
+	assert_target("10.0.0.5:22/tcp", "10.0.0.5", 22, PROTO_TCP, "");
+	assert_target("10.0.0.5:53/udp", "10.0.0.5", 53, PROTO_UDP, "");
+	assert_target("10.0.0.5/icmp", "10.0.0.5", 0, PROTO_ICMP, "");
+	assert_target("a.example", "a.example", 443, PROTO_TCP, "");
+	assert_target("2001:db8::1", "2001:db8::1", 443, PROTO_TCP, "");
+	assert_target("[2001:db8::1]:22", "2001:db8::1", 22, PROTO_TCP, "");
+	/* what no rule may name can still be asked about */
+	assert_target("127.0.0.1:80", "127.0.0.1", 80, PROTO_TCP, "");
+	assert_target("64:ff9b::a00:1", "64:ff9b::a00:1", 443, PROTO_TCP, "");
+}
+
+static void test_targets_refused(void **state)
+{
+	static const char *const wrong[][2] = {
+		{"", "it is empty"},
+		{"ftp://a.example/", "only http, https, ws and wss"},
+		{"http://u@a.example/", "a user name before the host"},
+		{"http://exa mple.com", "there is a space"},
+		{"http://a.example/a b", "percent-encoded"},
+		{"*.example.com", "a destination is one host"},
+		{"10.0.0.0/8", "a destination is one host"},
+		{"a.example:1-2", "a destination has one port"},
+		{"a.example:*", "a destination has one port"},
+		{"a.example:0", "is not between 1 and 65535"},
+		{"a.example/udp", "which UDP port?"},
+		{"a.example:80/raw", "a destination has one protocol"},
+		{"a.example:80/tcp+udp", "a destination has one protocol"},
+		{"a.example:7/icmp", "ICMP has no ports"},
+		{"127.1", "write `127.0.0.1`"},
+		{"[10.0.0.1]:80", "brackets are for IPv6"},
+		{"a..b", "a label is empty"},
+	};
+	struct explain_target t;
+	struct err e;
+
+	for (size_t i = 0; i < sg_array_len(wrong); i++) {
+		if (explain_parse_target(wrong[i][0], &t, &e) == 0)
+			fail_msg("accepted: %s", wrong[i][0]);
+		if (!strstr(e.text, wrong[i][1]))
+			fail_msg("%s\n  want: %s\n  got:  %s", wrong[i][0], wrong[i][1], e.text);
+	}
+}
+
+static void explain(const struct ruleset *rs, const char *target, struct explanation *x)
+{
+	struct explain_target t;
+
+	parse_target(target, &t);
+	explain_decide(rs, NULL, NULL, &t, x);
+}
+
+static void test_json_has_the_documented_keys(void **state)
+{
+	struct ruleset *rs =
+		compile("network: deny\nallow: ['*.example.com', 'db.example.org:5432']\n");
+	struct explanation x;
+	char *text;
+
+	explain(rs, "https://api.example.com/x", &x);
+	text = explain_print_json(&x);
+	assert_string_equal(text,
+			    "{\"verdict\":\"allow\",\"step\":3,\"rule\":\"*.example.com\","
+			    "\"reason\":\"allowed\",\"remedy\":null,\"name\":\"api.example.com\","
+			    "\"address\":null,\"port\":443,\"proto\":\"tcp\",\"method\":null,"
+			    "\"path\":null,\"note\":\"on this port the path is not looked at\"}");
+	free(text);
+	explain(rs, "db.example.org:22", &x);
+	text = explain_print_json(&x);
+	assert_string_equal(text,
+			    "{\"verdict\":\"deny\",\"step\":6,\"rule\":\"db.example.org:5432\","
+			    "\"reason\":\"port-not-allowed\","
+			    "\"remedy\":\"sandgate run --allow db.example.org:22 ...\","
+			    "\"name\":\"db.example.org\",\"address\":null,\"port\":22,"
+			    "\"proto\":\"tcp\",\"method\":null,\"path\":null,\"note\":null}");
+	free(text);
+	ruleset_free(rs);
+}
+
+static void test_text_is_for_a_person(void **state)
+{
+	struct ruleset *rs = compile("network: deny\nallow: [10.1.0.0/16]\n");
+	struct explanation x;
+	char *text, want[1024];
+
+	explain(rs, "10.0.0.5:22", &x);
+	text = explain_print_text(&x);
+	snprintf(want, sizeof(want),
+		 "deny    10.0.0.5, port 22, tcp\nreason  special-address: %s\n"
+		 "step    2, special addresses\nnote    10.0.0.5 is private (RFC 1918)\n"
+		 "remedy  sandgate run --allow 10.0.0.5:22 ...\n",
+		 reason_sentence(REASON_SPECIAL_ADDRESS));
+	assert_string_equal(text, want);
+	free(text);
+	explain(rs, "10.1.0.5/icmp", &x);
+	text = explain_print_text(&x);
+	assert_string_equal(text, "allow   10.1.0.5, icmp\n"
+				  "reason  allowed: it is allowed\n"
+				  "step    3, own rules\n"
+				  "rule    10.1.0.0/16\n");
+	free(text);
+	ruleset_free(rs);
+}
+
+/* demands.md 8 and 14: the same questions as the data plane's, in the same order. */
+static void test_the_first_refusal_is_told(void **state)
+{
+	struct ruleset *rs =
+		compile("network: deny\n"
+			"allow:\n"
+			"  - '*.example.com'\n"
+			"  - {host: get.example.org, ports: [80], methods: [GET], paths: [/a]}\n"
+			"deny: [no.example.com]\n");
+	struct explanation x;
+
+	explain(rs, "example.com", &x);
+	assert_int_equal(x.verdict.reason, REASON_NOT_IN_POLICY);
+	explain(rs, "no.example.com:22", &x);
+	assert_int_equal(x.verdict.reason, REASON_DENIED_BY_RULE);
+	assert_string_equal(x.rule, "no.example.com");
+	assert_string_equal(x.remedy, "");
+	explain(rs, "http://get.example.org/a", &x);
+	assert_true(x.verdict.allow);
+	explain(rs, "http://get.example.org/b", &x);
+	assert_int_equal(x.verdict.reason, REASON_PATH_NOT_ALLOWED);
+	explain(rs, "get.example.org:80", &x);
+	assert_true(x.verdict.allow);
+	assert_string_equal(x.note, "each request is judged by its method and path");
+	explain(rs, "https://get.example.org/a", &x);
+	assert_int_equal(x.verdict.reason, REASON_PORT_NOT_ALLOWED);
+	explain(rs, "x.example.com:53/udp", &x);
+	assert_string_equal(x.note, "whatever the address, port 53 is answered by the gate itself");
+	ruleset_free(rs);
+}
+
+/* The item of a remedy, "db.example.com:5432" of "sandgate run --allow db.example.com:5432 ...". */
+static void item_of(const char *remedy, char *out, size_t size)
+{
+	const char *at = strstr(remedy, " --allow ");
+
+	if (!at)
+		fail_msg("no --allow in %s", remedy);
+	snprintf(out, size, "%.*s", (int)strcspn(at + 9, " "), at + 9);
+}
+
+/* demands.md 5 and 61: the remedy names the port, and following it lets the destination through. */
+static void test_remedies_work(void **state)
+{
+	static const char *const targets[] = {
+		"www.example.com",
+		"www.example.com:80",
+		"db.example.com:5432",
+		"ntp.example.com:123/udp",
+		"ping.example.com/icmp",
+		"93.184.216.34:22",
+		"93.184.216.34:53/udp",
+		"93.184.216.34/icmp",
+		"10.0.0.5:22",
+		"169.254.169.254:80",
+		"[2a00::1]:22",
+		"[fd00::1]:443",
+		"2a00::1/icmp",
+		"allowed.example.com:22",
+		"allowed.example.com:443/udp",
+		"dns.quad9.net",
+		"http://get.example.org/b",
+	};
+	static const char yaml[] = "network: deny\nallow: [allowed.example.com, '*.quad9.net',"
+				   "{host: get.example.org, ports: [80], paths: [/a]}]\n";
+	struct ruleset *rs = compile(yaml);
+
+	for (size_t i = 0; i < sg_array_len(targets); i++) {
+		struct explanation x;
+		struct ruleset *wider;
+		struct policy p;
+		struct err e;
+		char item[512];
+
+		explain(rs, targets[i], &x);
+		assert_false(x.verdict.allow);
+		item_of(x.remedy, item, sizeof(item));
+		assert_int_equal(policy_parse(span_of_string(yaml), POLICY_YAML, "f", &p, &e), 0);
+		if (policy_add_item(&p, EFFECT_ALLOW, item, &e))
+			fail_msg("%s: %s", targets[i], e.text);
+		wider = ruleset_compile(&p, 1, &e);
+		policy_free(&p);
+		explain(wider, targets[i], &x);
+		if (!x.verdict.allow)
+			fail_msg("%s: %s does not help", targets[i], item);
+		ruleset_free(wider);
+	}
+	ruleset_free(rs);
+}
+
+static const char *remedy(const char *target, enum reason r, char out[REMEDY_MAX])
+{
+	struct explain_target t;
+	struct destination d;
+
+	parse_target(target, &t);
+	d = (struct destination){DEST_CONNECT,
+				 t.has_name ? &t.name : NULL,
+				 t.has_addr ? &t.addr : NULL,
+				 t.port,
+				 t.proto,
+				 NULL,
+				 NULL};
+	return remedy_format("box", &d, r, out);
+}
+
+static void test_remedies_of_the_data_plane(void **state)
+{
+	char out[REMEDY_MAX];
+
+	assert_string_equal(remedy("a.example:443", REASON_NOT_TLS, out),
+			    "sandgate run --name box --allow a.example:443/raw ...");
+	assert_string_equal(remedy("a.example:80", REASON_NOT_HTTP, out),
+			    "sandgate run --name box --allow a.example:80/raw ...");
+	assert_string_equal(remedy("a.example:443", REASON_NO_SERVER_NAME, out),
+			    "sandgate run --name box --allow a.example:443/raw ...");
+	assert_string_equal(remedy("a.example", REASON_NETWORK_NONE, out),
+			    "sandgate run --name box --net deny --allow a.example ...");
+	assert_string_equal(remedy("host.sandgate.internal:5432", REASON_PORT_NOT_ALLOWED, out),
+			    "sandgate run --name box --host-port 5432 ...");
+	/* where no command alone would do there is none */
+	assert_string_equal(remedy("a.example", REASON_DENIED_BY_RULE, out), "");
+	assert_string_equal(remedy("a.example", REASON_SPECIAL_ADDRESS, out), "");
+	assert_string_equal(remedy("a.example", REASON_LIMIT_FLOWS, out), "");
+	assert_string_equal(remedy("1.1.1.1", REASON_NOT_TLS, out), "");
+	assert_string_equal(remedy("a.example", REASON_MALFORMED_TLS, out), "");
+}
+
+/* The longest name and every reason: nothing is cut, everything has a word. */
+static void test_every_reason(void **state)
+{
+	char text[300], out[REMEDY_MAX];
+
+	for (size_t i = 0; i < 253; i++)
+		text[i] = i % 50 == 49 ? '.' : 'a';
+	memcpy(text + 253, ":65535/udp", 11);
+	for (int r = 0; r < REASONS; r++) {
+		const char *cut = remedy(text, (enum reason)r, out);
+
+		assert_true(strlen(reason_word((enum reason)r)) > 3);
+		assert_true(strlen(reason_sentence((enum reason)r)) > 8);
+		assert_true(*cut == 0 || strcmp(cut + strlen(cut) - 4, " ...") == 0);
+	}
+	assert_string_equal(reason_word(REASON_SNI_MISMATCH), "sni-mismatch");
+	assert_string_equal(reason_word(REASON_GATE_DOWN), "gate-down");
+	assert_string_equal(reason_word(REASONS), "unknown");
+}
+
+static void test_rules_are_described(void **state)
+{
+	static const char *const says[][2] = {
+		{"example.com",
+		 "example.com, tcp on ports 80, 443; on 80 and 443 the name inside is checked"},
+		{"*.example.com:22", "every name below example.com, tcp on port 22"},
+		{"10.0.0.0/8", "network 10.0.0.0/8, every port and protocol"},
+		{"[2001:db8::1]:443", "address 2001:db8::1, tcp on port 443"},
+		{"a.example.com:443/raw",
+		 "a.example.com, tcp on port 443; nothing inside is checked"},
+		{"a.example.com:*/udp", "a.example.com, udp on every port"},
+		{"a.example.com/icmp", "a.example.com, icmp"},
+		{"a.example.com:53/tcp+udp", "a.example.com, tcp and udp on port 53"},
+		{"a.example.com:*",
+		 "a.example.com, every port and protocol; on 80 and 443 the name inside is checked"},
+	};
+	char text[RULE_TEXT_MAX];
+	struct policy p;
+	struct err e;
+
+	policy_init(&p);
+	for (size_t i = 0; i < sg_array_len(says); i++) {
+		assert_int_equal(policy_add_rule(&p, EFFECT_ALLOW, says[i][0], &e), 0);
+		assert_string_equal(rule_describe(&p.rules[i], text), says[i][1]);
+	}
+	policy_free(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_targets),
+		cmocka_unit_test(test_targets_refused),
+		cmocka_unit_test(test_json_has_the_documented_keys),
+		cmocka_unit_test(test_text_is_for_a_person),
+		cmocka_unit_test(test_the_first_refusal_is_told),
+		cmocka_unit_test(test_remedies_work),
+		cmocka_unit_test(test_remedies_of_the_data_plane),
+		cmocka_unit_test(test_every_reason),
+		cmocka_unit_test(test_rules_are_described),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
