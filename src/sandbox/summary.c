@@ -45,6 +45,13 @@ static void put_first_line(FILE *to, const struct policy *p)
 {
 	if (p->network == NET_ANY) {
 		fputs("network UNRESTRICTED, connections are logged", to);
+	} else if (p->network == NET_OPEN) {
+		fputs("network open to every public address", to);
+		if (allows_something(p)) {
+			fputs(" and ", to);
+			put_allowed(to, p);
+		}
+		fputs(", connections are logged", to);
 	} else if (p->network == NET_NONE || !allows_something(p)) {
 		fputs("network denied", to);
 	} else {

@@ -48,6 +48,14 @@ static void the_first_line_says_the_network(void **state)
 	assert_first_line(&p, "network denied", "none");
 	p = of(NET_ANY, EFFECT_ALLOW, NULL);
 	assert_first_line(&p, "network UNRESTRICTED, connections are logged", "any");
+	p = of(NET_OPEN, EFFECT_ALLOW, NULL);
+	assert_first_line(&p, "network open to every public address, connections are logged",
+			  "open");
+	p = of(NET_OPEN, EFFECT_ALLOW, two);
+	assert_first_line(&p,
+			  "network open to every public address and api.example.com, 10.20.0.0/16, "
+			  "connections are logged",
+			  "allow: api.example.com, 10.20.0.0/16 (open)");
 	p = of(NET_DENY, EFFECT_ALLOW, two);
 	assert_first_line(&p, "network limited to api.example.com, 10.20.0.0/16",
 			  "allow: api.example.com, 10.20.0.0/16 (deny)");
