@@ -22,7 +22,7 @@ CASES = [
     ("sandgate ", {"run", "ls", "egress", "net", "policy", "doctor", "help"}, {"explain", "--json"}),
     ("sandgate net ", {"explain"}, {"run"}),
     ("sandgate run --ne", {"--net"}, {"--name"}),
-    ("sandgate run --net ", {"deny", "none", "any"}, set()),
+    ("sandgate run --net ", {"deny", "none", "open", "any"}, set()),
     ("sandgate egress ", {"web-shop", "second"}, {"stale"}),
     ("sandgate net explain --js", {"--json"}, {"--policy"}),
     ("sandgate policy check sand", {"sandgate.yaml"}, set()),
