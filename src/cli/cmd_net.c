@@ -42,7 +42,7 @@ static struct ruleset *rules_of_file(const char *path, struct err *e)
 	if (policy_file_read(path, &p, e))
 		return NULL;
 	if (policy_validate(&p, e))
-		err_prefix(e, "%s", path);
+		err_prefix(e, "%s", policy_file_name(path));
 	else
 		rs = ruleset_compile(&p, 1, e);
 	policy_free(&p);

@@ -16,7 +16,7 @@ static int load(const char *path, struct policy *p, struct err *e)
 	if (policy_file_read(path, p, e))
 		return -1;
 	if (policy_validate(p, e)) {
-		err_prefix(e, "%s", path);
+		err_prefix(e, "%s", policy_file_name(path));
 		return -1;
 	}
 	rs = ruleset_compile(p, 1, e);
@@ -95,8 +95,9 @@ static void print_text(const json_t *model)
 		{.key = "rule"},
 		{.key = "says"},
 	};
+	const char *file = json_string_value(json_object_get(model, "file"));
 
-	output_text(json_string_value(json_object_get(model, "file")), STYLE_STRONG);
+	output_text(policy_file_name(file), STYLE_STRONG);
 	output_text(": valid\nnetwork: ", STYLE_PLAIN);
 	output_text(json_string_value(json_object_get(model, "network")), STYLE_PLAIN);
 	output_text("\n", STYLE_PLAIN);

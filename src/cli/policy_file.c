@@ -48,6 +48,11 @@ static int read_all(int fd, struct text *t)
 	}
 }
 
+const char *policy_file_name(const char *path)
+{
+	return strcmp(path, "-") ? path : "standard input";
+}
+
 static bool is_json(const char *path, const struct text *t)
 {
 	size_t n = strlen(path);
@@ -84,7 +89,10 @@ int policy_file_read(const char *path, struct policy *p, struct err *e)
 		r = err_set(e, "%s: cannot read the policy: %s", path, strerror(-r));
 	else
 		r = policy_parse(span_of(t.p, t.n), is_json(path, &t) ? POLICY_JSON : POLICY_YAML,
-				 strcmp(path, "-") ? path : "standard input", p, e);
+				 policy_file_name(path), p, e);
 	free(t.p);
+	/* A file that names no base; `standard` itself cannot be written in this version. */
+	if (r == 0 && p->network == NET_STANDARD)
+		p->network = NET_DENY;
 	return r;
 }

@@ -7,9 +7,12 @@
 
 /*
  * Reads and parses PATH, or standard input for "-". A name that ends in ".json", or standard input
- * that begins with "{", is JSON, all else YAML. p is initialised here, and free of memory after a
+ * that begins with "{", is JSON, all else YAML. A file that names no base is `deny`. p is initialised here, and free of memory after a
  * failure. 0 or -1 with the message.
  */
 int policy_file_read(const char *path, struct policy *p, struct err *e) sg_must_check;
+
+/* What messages call it: "standard input" for "-". */
+const char *policy_file_name(const char *path);
 
 #endif

@@ -176,6 +176,16 @@ def a_policy_may_come_from_standard_input():
         done = subprocess.run([SANDGATE, "policy", "check", "-"], input=text, capture_output=True,
                               text=True, env=_CLEAN, check=False)
         assert done.returncode == 0 and "api.example.com" in done.stdout, done
+        assert done.stdout.startswith("standard input: valid"), done
+
+
+@check
+def a_file_that_names_no_base_allows_what_it_lists_and_no_more():
+    write("allow: [api.example.com]\n", "plain.yaml")
+    assert json.loads(run("policy", "check", "--json", "plain.yaml").stdout)["network"] == "deny"
+    explain = ("net", "explain", "--json", "--policy", "plain.yaml")
+    assert json.loads(run(*explain, "api.example.com").stdout)["verdict"] == "allow"
+    assert json.loads(run(*explain, "example.com").stdout)["verdict"] == "deny"
 
 
 @check
