@@ -179,6 +179,8 @@ def test_what_is_explained_is_what_happens(world, sandgate):
         for port in (22, 5432):
             echo_tcp(world, site.address, port)
     listed, unlisted = world.site("listed"), world.site("unlisted")
+    for port in (22, 5432):
+        echo_tcp(world, listed.address, port)
     path = policy(world, f"""
 network: deny
 allow: [www.example.com, "*.wild.example.com", "db.example.com:5432", "{listed.address}"]

@@ -31,6 +31,7 @@ _MACS = {"up0": "02:00:00:00:77:02", "down0": "02:00:00:00:77:01",
          "vpn0": "02:00:00:00:99:02", "office0": "02:00:00:00:99:01",
          "wan0": "02:00:00:00:88:02", "isp0": "02:00:00:00:88:01"}
 
+_LINK_MACS = [bytes.fromhex(mac.replace(":", "")) for mac in _MACS.values()]
 _NEAR_ENDS = ("down0", "wan0", "office0")  # of the links that end at the machine
 
 _QUIET = dict(net__ipv6__conf__all__router_solicitations=0,
@@ -268,7 +269,8 @@ class World:
     def left_the_host(self, to=None, dns=False, where=None):
         """Packets that left the machine since start_watching(), without its own questions to its
         resolver unless dns=True; only those to an address, or those for which where(packet)."""
-        packets = [p for p in self.capture.since(self._mark) if p.device in _NEAR_ENDS]
+        packets = [p for p in self.capture.since(self._mark)
+                   if p.device in _NEAR_ENDS and not _is_set_up(p)]
         if not dns:
             packets = [p for p in packets if not (p.port == 53 and p.destination in
                                                   (ROUTER4, ROUTER6))]
@@ -277,6 +279,12 @@ class World:
         if where is not None:
             packets = [p for p in packets if where(p)]
         return packets
+
+
+def _is_set_up(packet):
+    """The kernel's own report of its groups, a while after a link is made (RFC 3810, 5.2.14)."""
+    return (packet.raw[6:12] in _LINK_MACS and packet.source == "::"
+            and packet.destination == "ff02::16" and packet.raw[54] == 58 and packet.raw[62] == 143)
 
 
 async def _closed(server):
