@@ -179,11 +179,11 @@ static void lookup_level(const struct judgement *j, const struct levels *levels,
 			continue;
 		}
 		taker = find_taker(j, levels, i, r);
-		if (taker && !f->near)
+		if (taker)
 			note_near(f, taker, REASON_DENIED_BY_RULE);
 		else if (r->near_resolver && suffix_is_encrypted_dns(j->d->name))
 			note_near(f, r, REASON_ENCRYPTED_DNS);
-		else if (!taker)
+		else
 			take_allow(f, r);
 	}
 	if (whole && !f->allow)
@@ -360,7 +360,7 @@ void decide(const struct ruleset *rs, const struct host_prefixes *host, const st
 	j.name.why = j.addr.why = REASON_NOT_IN_POLICY;
 	if (d->name)
 		ruleset_ask_name(rs, d->name, &q);
-	if (d->addr)
+	if (d->addr && d->kind != DEST_LOOKUP)
 		find_by_address(&j, host);
 	if (d->name)
 		find_by_name(&j, &q);
