@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The builder of answers. Records are written into `limit` octets; the OPT record, whose size is
+ * The builder of answers. Records fill the buffer up to its capacity; the OPT record, whose size is
  * known beforehand, has its room after them. The first record that does not fit sets TC and
  * closes the message to further ones, so that an answer is never cut inside a record or has
  * a hole.
