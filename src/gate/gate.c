@@ -28,7 +28,6 @@
 #include "gate/names.h"
 #include "gate/pipes.h"
 #include "gate/publish.h"
-#include "gate/quic_initial.h"
 #include "gate/quota.h"
 #include "gate/resolver.h"
 
@@ -186,7 +185,7 @@ static int begin_parts(struct gate *g, const struct gate_setup *s, struct err *e
 		return err_set(e, "cannot start the gate: no memory");
 	*g->host = *s->host;
 	loop_set_after_turn(g->loop, after_turn, g);
-	if (quic_initial_init(e) != 0 || begin_names(g, s, e) != 0)
+	if (begin_names(g, s, e) != 0)
 		return -1;
 	g->flows = flows_new(g, max_flows, s->listen_v4, s->listen_v6, e);
 	if (!g->flows)

@@ -13,10 +13,8 @@
  * either. When the octets from the first on hold a whole hello, it is parsed.
  *
  * The algorithms are fetched once, into a library context of their own, and used
- * once against a published vector: what libcrypto sets up at a first use is set up
- * while the process may still do so. They and the room for one decrypted packet
- * serve all attempts: the gate has one thread, and nothing of a packet outlives a
- * call.
+ * once against a published vector. They and the room for one decrypted packet serve
+ * all attempts: the gate has one thread, and nothing of a packet outlives a call.
  */
 #include "gate/quic_initial.h"
 

@@ -46,7 +46,7 @@ struct quic_initial {
 	uint8_t crypto[QUIC_CRYPTO_MAX];
 };
 
-/* Fetches the algorithms, before isolation: nothing is loaded afterwards. Once a process. */
+/* Fetches the algorithms, once a process. It opens no file, so it may be done in isolation. */
 int quic_initial_init(struct err *e) sg_must_check;
 
 void quic_initial_begin(struct quic_initial *q);

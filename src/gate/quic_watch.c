@@ -17,6 +17,7 @@ struct attempt {
 
 struct quic_watch {
 	struct loop *loop;
+	enum { NOT_YET, READY, CANNOT } algorithms;
 	struct attempt *answered;
 	struct attempt attempt[ATTEMPTS];
 };
@@ -28,6 +29,19 @@ struct quic_watch *quic_watch_new(struct loop *l)
 	if (w)
 		w->loop = l;
 	return w;
+}
+
+/*
+ * libcrypto's tables take most of a MiB, so a gate that sees no QUIC does without. Setting them up
+ * needs memory and a random seed, no file: it works when the gate is isolated.
+ */
+static bool have_algorithms(struct quic_watch *w)
+{
+	struct err e;
+
+	if (w->algorithms == NOT_YET)
+		w->algorithms = quic_initial_init(&e) == 0 ? READY : CANNOT;
+	return w->algorithms == READY;
 }
 
 static bool endpoint_equal(const struct endpoint *a, const struct endpoint *b)
@@ -88,7 +102,7 @@ enum quic_seen quic_watch_feed(struct quic_watch *w, const struct endpoint *src,
 	enum quic_state s;
 
 	w->answered = NULL;
-	if (!a)
+	if (!a && have_algorithms(w))
 		a = begin(w, src, dst);
 	if (!a)
 		return QUIC_SEEN_NO_NAME;
