@@ -14,12 +14,6 @@ struct setting {
 	const char *value;
 };
 
-/*
- * The link is memory and loses nothing: what a host prefers for its network (BBR) only paces it,
- * which took a third of the throughput of a download. Reno is in every kernel and open to all.
- */
-#define RENO {"ipv4/tcp_congestion_control", "reno"}
-
 /* IPv4 settings are copied from the host's into a new namespace: none is taken for granted. */
 static const struct setting airlock_v4[] = {
 	{"ipv4/ip_forward", "1"},
@@ -46,7 +40,11 @@ static const struct setting airlock_v4[] = {
 	/* A cookie would let an ACK make a connection without a SYN that the gate has passed. */
 	{"ipv4/tcp_syncookies", "0"},
 	{"ipv4/tcp_max_syn_backlog", "4096"},
-	RENO,
+	/*
+	 * The link is memory and loses nothing: what a host prefers for its network (BBR) only
+	 * paces it, which took a third of a download's throughput. Reno is open to every namespace.
+	 */
+	{"ipv4/tcp_congestion_control", "reno"},
 };
 
 static const struct setting airlock_v6[] = {
@@ -60,7 +58,7 @@ static const struct setting airlock_v6[] = {
 static const struct setting sandbox_v4[] = {
 	/* What listens inside cannot be reached but by --publish: low ports need no privilege. */
 	{"ipv4/ip_unprivileged_port_start", "0"},
-	RENO,
+	{"ipv4/tcp_congestion_control", "reno"},
 };
 
 /* addr_gen_mode none: no link-local address, so no router solicitation and less link noise. */
