@@ -31,14 +31,14 @@ enum {
 	NO_FLOW = UINT16_MAX,
 	IDLE_MS = 120000,
 	SWEEP_MS = 5000,
-	DATAGRAMS_A_TURN = 32,
+	DATAGRAMS_A_TURN = 16,
 	QUIC_PORT = 443,
 };
 
 enum { ECHO_REQUEST_V4 = 8, ECHO_REPLY_V4 = 0, ECHO_REQUEST_V6 = 128, ECHO_REPLY_V6 = 129 };
 
 const int datagrams_syscalls[] = {SCMP_SYS(socket),   SCMP_SYS(connect), SCMP_SYS(sendto),
-				  SCMP_SYS(recvfrom), SCMP_SYS(close),	 -1};
+				  SCMP_SYS(recvmmsg), SCMP_SYS(close),	 -1};
 
 struct datagram_flow {
 	struct watch watch;
@@ -200,24 +200,34 @@ static void write_reply(struct datagram_flow *fl, uint8_t *octets, size_t n)
 	g->counters.bytes_in += n;
 }
 
+/* The socket's own error is that of a datagram sent before (RFC 1122, 4.1.3.3). */
+static void tell_error(struct datagram_flow *fl, int error)
+{
+	if (error == ECONNREFUSED && fl->proto == PROTO_UDP)
+		tell_unreachable(fl, UNREACHABLE_PORT);
+	else if (error == EHOSTUNREACH || error == ENETUNREACH)
+		tell_unreachable(fl, UNREACHABLE_HOST);
+}
+
+/* One call for all that has come, at most DATAGRAMS_A_TURN. */
 static void flow_ready(struct watch *w, uint32_t events)
 {
-	static uint8_t octets[IP_PACKET_MAX];
+	static uint8_t octets[DATAGRAMS_A_TURN][IP_PACKET_MAX];
 	struct datagram_flow *fl = sg_container_of(w, struct datagram_flow, watch);
+	struct iovec part[DATAGRAMS_A_TURN];
+	struct mmsghdr message[DATAGRAMS_A_TURN] = {0};
+	int n;
 
 	for (int i = 0; i < DATAGRAMS_A_TURN; i++) {
-		ssize_t n = recv(w->fd, octets, sizeof(octets), 0);
-
-		if (n >= 0) {
-			write_reply(fl, octets, (size_t)n);
-			continue;
-		}
-		if (errno == ECONNREFUSED && fl->proto == PROTO_UDP)
-			tell_unreachable(fl, UNREACHABLE_PORT);
-		else if (errno == EHOSTUNREACH || errno == ENETUNREACH)
-			tell_unreachable(fl, UNREACHABLE_HOST);
-		return;
+		part[i] = (struct iovec){octets[i], sizeof(octets[i])};
+		message[i].msg_hdr.msg_iov = &part[i];
+		message[i].msg_hdr.msg_iovlen = 1;
 	}
+	n = recvmmsg(w->fd, message, DATAGRAMS_A_TURN, MSG_DONTWAIT, NULL);
+	for (int i = 0; i < n; i++)
+		write_reply(fl, octets[i], message[i].msg_len);
+	if (n < 0)
+		tell_error(fl, errno);
 }
 
 /* ---- from the sandbox ---- */
@@ -311,7 +321,7 @@ static void forward(struct datagram_flow *fl, const struct packet *p, struct spa
 {
 	struct gate *g = fl->table->gate;
 	const struct limits *limits = &ruleset_policy(g->rules)->limits;
-	uint64_t host = quota_host(NULL, &fl->dst.addr);
+	uint64_t host = limits->bytes_out_per_host ? quota_host(NULL, &fl->dst.addr) : 0;
 	enum reason why;
 
 	fl->last = loop_now(g->loop);
@@ -325,12 +335,7 @@ static void forward(struct datagram_flow *fl, const struct packet *p, struct spa
 		g->counters.bytes_out += payload.n;
 		return;
 	}
-	/* The error belongs to an earlier datagram (RFC 1122, 4.1.3.3); this one is lost with it.
-	 */
-	if (errno == ECONNREFUSED && fl->proto == PROTO_UDP)
-		tell_unreachable(fl, UNREACHABLE_PORT);
-	else if (errno == EHOSTUNREACH || errno == ENETUNREACH)
-		tell_unreachable(fl, UNREACHABLE_HOST);
+	tell_error(fl, errno);
 }
 
 /* With `quic: allow`: the server name must be admitted and looked up for this address. */
