@@ -65,6 +65,12 @@ static void describe_special(const struct host_prefixes *host, struct explanatio
 		 special ? special : "public");
 }
 
+/* The gate answers these itself, so no rule changes what becomes of them. */
+static bool is_dns(const struct explain_target *t)
+{
+	return t->port == DNS_PORT && t->proto != PROTO_ICMP;
+}
+
 static bool is_about_requests(const struct rule *r)
 {
 	return r && r->detail && (r->detail->methods || r->detail->paths);
@@ -80,7 +86,7 @@ static void describe_rest(const struct host_prefixes *host, struct explanation *
 		describe_special(host, out);
 		return;
 	}
-	if (t->port == DNS_PORT && t->proto != PROTO_ICMP)
+	if (is_dns(t))
 		note = "whatever the address, port 53 is answered by the gate itself";
 	else if (!out->verdict.allow)
 		note = "";
@@ -107,7 +113,7 @@ void explain_decide(const struct ruleset *rs, const struct host_prefixes *host, 
 	if (out->verdict.rule)
 		rule_format(out->verdict.rule, out->rule);
 	/* The remedy is for the connection that was asked for, though its lookup was refused. */
-	if (!out->verdict.allow) {
+	if (!out->verdict.allow && !is_dns(t)) {
 		d.kind = DEST_CONNECT;
 		remedy_format(sandbox, &d, out->verdict.reason, out->remedy);
 	}
@@ -182,8 +188,9 @@ char *explain_print_text(const struct explanation *x)
 	if (!text)
 		return NULL;
 	put_headline(&b, x);
-	put_line(&b, "reason  ", reason_word(x->verdict.reason), ": ",
-		 reason_sentence(x->verdict.reason));
+	if (!x->verdict.allow)
+		put_line(&b, "reason  ", reason_word(x->verdict.reason), ": ",
+			 reason_sentence(x->verdict.reason));
 	snprintf(step, sizeof(step), "%u", x->verdict.step);
 	put_line(&b, "step    ", step, ", ", step_text(x->verdict.step));
 	if (x->rule[0])

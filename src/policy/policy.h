@@ -92,7 +92,6 @@ static inline const char *rule_name(const struct rule *r)
 	return r->name_n < RULE_NAME_INLINE ? r->short_name : r->long_name;
 }
 
-enum switch_state { SWITCH_OFF, SWITCH_ON };
 enum dns_answers { DNS_ANSWERS_REAL, DNS_ANSWERS_SYNTHETIC };
 enum dns_refusal { DNS_REFUSAL_REFUSED, DNS_REFUSAL_NXDOMAIN };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files: what is not understood is refused with file:line:column and what to write. */
+/* demands.md 13. Files: what is not understood is refused with file:line:column and what to write. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
