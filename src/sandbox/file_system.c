@@ -6,145 +6,14 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "sandbox/file_tables.h"
 
 enum { MOUNTS_MAX = 1024 }; /* bubblewrap takes 9000 arguments */
 
-/* When a row of the system applies. */
-enum row_when { ALWAYS, IF_THERE, UNLESS_ROOT, IF_ROOT };
-
-struct row {
-	const char *path;
-	enum mount_kind kind;
-	enum row_when when;
-	unsigned mode;
-	const char *target; /* of a link */
-	bool closed;	    /* a working directory in it is not shared */
-};
-
-/*
- * The system. What is not here is not inside: no /boot, /home, /mnt, /srv, no host's /run.
- * /var has databases that programs read; uid 0 may fetch packages there.
- */
-static const struct row system_rows[] = {
-	{.path = "/usr", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
-	{.path = "/bin", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
-	{.path = "/sbin", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
-	{.path = "/lib", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
-	{.path = "/lib32", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
-	{.path = "/lib64", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
-	{.path = "/libx32", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
-	{.path = "/etc", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
-	{.path = "/opt", .kind = MOUNT_RO, .when = IF_THERE},
-	{.path = "/nix/store", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
-	{.path = "/gnu/store", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
-	{.path = "/sys/devices/system/cpu", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
-	{.path = "/sys/devices/system/node", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
-	{.path = "/sys/kernel/mm/transparent_hugepage", .kind = MOUNT_RO, .when = IF_THERE},
-	{.path = "/dev", .kind = MOUNT_DEV, .closed = true},
-	{.path = "/proc", .kind = MOUNT_PROC, .closed = true},
-	/* Of the kernel's own: the sandbox of root has the user id that may write to them. */
-	{.path = "/proc/sys", .kind = MOUNT_RO, .when = IF_THERE},
-	{.path = "/proc/fs", .kind = MOUNT_RO, .when = IF_THERE},
-	{.path = "/proc/acpi", .kind = MOUNT_BLANK},
-	{.path = "/proc/scsi", .kind = MOUNT_BLANK},
-	{.path = "/proc/kcore", .kind = MOUNT_BLANK},
-	{.path = "/proc/keys", .kind = MOUNT_BLANK},
-	{.path = "/proc/latency_stats", .kind = MOUNT_BLANK},
-	{.path = "/proc/mtrr", .kind = MOUNT_BLANK},
-	{.path = "/proc/sched_debug", .kind = MOUNT_BLANK},
-	{.path = "/proc/sysrq-trigger", .kind = MOUNT_BLANK},
-	{.path = "/proc/timer_list", .kind = MOUNT_BLANK},
-	{.path = "/tmp", .kind = MOUNT_TMPFS, .mode = 01777},
-	{.path = "/run", .kind = MOUNT_TMPFS, .mode = 0755, .closed = true},
-	{.path = "/run/lock", .kind = MOUNT_DIR, .mode = 01777},
-	{.path = "/var", .kind = MOUNT_DIR, .mode = 0755},
-	{.path = "/var/run", .kind = MOUNT_LINK, .target = "../run"},
-	{.path = "/var/lock", .kind = MOUNT_LINK, .target = "../run/lock"},
-	{.path = "/var/tmp", .kind = MOUNT_TMPFS, .mode = 01777},
-	{.path = "/var/log", .kind = MOUNT_DIR, .when = UNLESS_ROOT, .mode = 0755},
-	{.path = "/var/cache", .kind = MOUNT_DIR, .mode = 0755},
-	{.path = "/var/lib", .kind = MOUNT_DIR, .mode = 0755},
-	{.path = "/var/lib/dpkg", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
-	{.path = "/var/lib/rpm", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
-	{.path = "/var/lib/pacman", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
-	{.path = "/var/lib/ca-certificates", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
-	{.path = "/var/lib/texmf", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
-	{.path = "/var/lib/ghostscript", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
-	{.path = "/var/lib/aspell", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
-	{.path = "/var/cache/fontconfig", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
-	{.path = "/var/lib/apt", .kind = MOUNT_RO, .when = UNLESS_ROOT, .closed = true},
-	{.path = "/var/lib/apt/lists", .kind = MOUNT_TMPFS, .when = IF_ROOT, .mode = 0755},
-	{.path = "/var/lib/apt/lists/partial", .kind = MOUNT_DIR, .when = IF_ROOT, .mode = 0755},
-	{.path = "/var/cache/apt", .kind = MOUNT_TMPFS, .when = IF_ROOT, .mode = 0755},
-	{.path = "/var/cache/apt/archives/partial",
-	 .kind = MOUNT_DIR,
-	 .when = IF_ROOT,
-	 .mode = 0755},
-	{.path = "/var/log", .kind = MOUNT_TMPFS, .when = IF_ROOT, .mode = 0755},
-};
+/* Places of the sandbox's own: never what --rw, --ro or --hide may take away whole. */
+static const char *const own_places[] = {"/", "/run", "/proc", "/dev", "/sys", SANDBOX_FILES};
 
 static const char apt_config[] = "APT::Sandbox::User \"root\";\n";
-
-/*
- * In a working directory, not to be written by default: what the person's own shell, git or CI
- * would run outside. A row with a slash also pins the folder above, which could otherwise be moved
- * away with the protected part in it.
- */
-static const char *const protected_parts[] = {
-	".git/hooks",
-	".git/config",
-	".gitmodules",
-	".bashrc",
-	".bash_profile",
-	".bash_login",
-	".bash_logout",
-	".bash_aliases",
-	".profile",
-	".zshrc",
-	".zshenv",
-	".zprofile",
-	".zlogin",
-	".zlogout",
-	".kshrc",
-	".cshrc",
-	".tcshrc",
-	".login",
-	".config/fish",
-	".envrc",
-	"sandgate.yaml",
-	"sandgate.yml",
-	".github/workflows",
-	".github/actions",
-	".gitea/workflows",
-	".forgejo/workflows",
-	".gitlab-ci.yml",
-	".gitlab-ci.yaml",
-	".gitlab/ci",
-	".ci",
-	".circleci",
-	".travis.yml",
-	".cirrus.yml",
-	".cirrus.star",
-	".drone.yml",
-	".woodpecker.yml",
-	".woodpecker.yaml",
-	".woodpecker",
-	".buildkite",
-	".semaphore",
-	".teamcity",
-	".builds",
-	".build.yml",
-	".appveyor.yml",
-	"appveyor.yml",
-	"azure-pipelines.yml",
-	"bitbucket-pipelines.yml",
-	"buildspec.yml",
-	"cloudbuild.yaml",
-	"Jenkinsfile",
-};
-
-/* A folder that has an address inside: never what --rw, --ro or --hide may take away whole. */
-static const char *const own_places[] = {"/", "/run", "/proc", "/dev", "/sys", SANDBOX_FILES};
 
 struct planner {
 	const struct file_request *r;
@@ -332,7 +201,7 @@ static enum path_kind host_look(const struct planner *b, const char *path)
 	return b->r->host->kind(b->r->host->ctx, path);
 }
 
-static void add_bind_row(struct planner *b, const struct row *row)
+static void add_bind_row(struct planner *b, const struct file_row *row)
 {
 	struct mount m = {.kind = MOUNT_RO, .dest = (char *)row->path, .source = (char *)row->path};
 	enum path_kind k = host_look(b, row->path);
@@ -360,25 +229,40 @@ static void add_cover(struct planner *b, const char *dest, enum path_kind kind,
 	plan_add(b->p, &m);
 }
 
+static bool applies(const struct planner *b, const struct file_row *row)
+{
+	switch (row->when) {
+	case IF_ROOT:
+		return b->r->as_root;
+	case UNLESS_ROOT:
+		return !b->r->as_root;
+	case OF_HOST_ROOT:
+		return b->r->host_root;
+	default:
+		return true;
+	}
+}
+
+static void add_row(struct planner *b, const struct file_row *row)
+{
+	struct mount m = {.kind = row->kind,
+			  .mode = row->mode,
+			  .dest = (char *)row->path,
+			  .source = (char *)row->target};
+
+	if (row->kind == MOUNT_RO)
+		add_bind_row(b, row);
+	else if (row->kind == MOUNT_BLANK)
+		add_cover(b, row->path, host_look(b, row->path), RANK_BASE);
+	else
+		plan_add(b->p, &m);
+}
+
 static void add_system(struct planner *b)
 {
-	for (size_t i = 0; i < sg_array_len(system_rows); i++) {
-		const struct row *row = &system_rows[i];
-		struct mount m = {.kind = row->kind,
-				  .mode = row->mode,
-				  .dest = (char *)row->path,
-				  .source = (char *)row->target};
-
-		if ((row->when == IF_ROOT && !b->r->as_root) ||
-		    (row->when == UNLESS_ROOT && b->r->as_root))
-			continue;
-		if (row->kind == MOUNT_RO)
-			add_bind_row(b, row);
-		else if (row->kind == MOUNT_BLANK)
-			add_cover(b, row->path, host_look(b, row->path), RANK_BASE);
-		else
-			plan_add(b->p, &m);
-	}
+	for (size_t i = 0; i < file_n_system_rows; i++)
+		if (applies(b, &file_system_rows[i]))
+			add_row(b, &file_system_rows[i]);
 }
 
 static void add_masks(struct planner *b)
@@ -395,16 +279,16 @@ static void add_masks(struct planner *b)
 
 static bool in_closed_system(const char *path)
 {
-	for (size_t i = 0; i < sg_array_len(system_rows); i++)
-		if (system_rows[i].closed && path_holds(system_rows[i].path, path))
+	for (size_t i = 0; i < file_n_system_rows; i++)
+		if (file_system_rows[i].closed && path_holds(file_system_rows[i].path, path))
 			return true;
 	return false;
 }
 
 static bool holds_system(const char *path)
 {
-	for (size_t i = 0; i < sg_array_len(system_rows); i++)
-		if (path_holds(path, system_rows[i].path))
+	for (size_t i = 0; i < file_n_system_rows; i++)
+		if (path_holds(path, file_system_rows[i].path))
 			return true;
 	return false;
 }
@@ -492,17 +376,20 @@ static void add_checked(struct planner *b, enum mount_kind kind, enum mount_rank
 		plan_add(b->p, &m);
 }
 
+/* Where `.git` is a file it says where git finds its hooks. */
+static bool is_protected_kind(const char *part, enum path_kind k)
+{
+	return k == PATH_FILE || (k == PATH_DIR && strcmp(part, ".git") != 0);
+}
+
 static void protect(struct planner *b, const char *part)
 {
 	char path[PATH_MAX], upper[PATH_MAX];
-	enum path_kind k = look_below(b, part, path);
-	char *slash;
 
-	if (k != PATH_DIR && k != PATH_FILE)
+	if (!is_protected_kind(part, look_below(b, part, path)))
 		return;
 	strcpy(upper, path);
-	slash = strrchr(upper, '/');
-	*slash = 0;
+	*strrchr(upper, '/') = 0;
 	if (strchr(part, '/'))
 		add_checked(b, MOUNT_RW, RANK_WORK, upper);
 	add_checked(b, MOUNT_RO, RANK_PROTECT, path);
@@ -514,8 +401,8 @@ static void add_workdir(struct planner *b)
 
 	if (!why) {
 		add_checked(b, MOUNT_RW, RANK_WORK, b->r->cwd);
-		for (size_t i = 0; i < sg_array_len(protected_parts); i++)
-			protect(b, protected_parts[i]);
+		for (size_t i = 0; i < file_n_protected_parts; i++)
+			protect(b, file_protected_parts[i]);
 		return;
 	}
 	if (asprintf(

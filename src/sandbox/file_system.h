@@ -58,6 +58,7 @@ struct file_request {
 	const char *cwd;       /* absolute, as getcwd gives it */
 	const char *home;      /* the person's, as HOME says; may be NULL or nonsense */
 	bool as_root;	       /* --as-root */
+	bool host_root;	       /* the person is root outside */
 	const char *const *rw; /* as written; NULL-terminated or NULL */
 	const char *const *ro;
 	const char *const *hide;

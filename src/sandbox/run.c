@@ -90,6 +90,7 @@ static int plan_files(struct supervisor *s, const char *cwd, struct err *e)
 		.cwd = cwd,
 		.home = getenv("HOME"),
 		.as_root = o->as_root,
+		.host_root = geteuid() == 0,
 		.rw = o->rw,
 		.ro = o->ro,
 		.hide = o->hide,

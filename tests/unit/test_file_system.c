@@ -65,6 +65,8 @@ static const struct node debian[] = {
 	{"/home/u/p/secret", "f"},
 	{"/home/u/p/dir", "d"},
 	{"/home/u/p/dir/public", "f"},
+	{"/home/u/worktree", "d"},
+	{"/home/u/worktree/.git", "f"},
 	{"/home/u/evil", "d"},
 	{"/home/u/evil/.git", "->/home/u/.ssh"},
 	{"/loop", "->/loop"},
@@ -187,8 +189,7 @@ static void the_system_is_read_only_and_the_rest_private(void **state)
 	assert_mount(&p, "/home/u", MOUNT_TMPFS);
 	assert_mount(&p, "/home/u/p", MOUNT_RW);
 	assert_mount(&p, "/proc/sys", MOUNT_RO);
-	assert_mount(&p, "/proc/keys", MOUNT_BLANK);
-	assert_null(at(&p, "/proc/kcore"));
+	assert_null(at(&p, "/proc/keys"));
 	assert_string_equal(p.home, "/home/u");
 	assert_string_equal(p.workdir, "/home/u/p");
 	assert_null(p.warning);
@@ -415,6 +416,29 @@ static void root_inside_has_its_own_home_and_may_fetch_packages(void **state)
 	file_plan_free(&p);
 }
 
+/* The sandbox of root has the user id that may read and write what the kernel shows in files. */
+static void of_the_kernels_files_root_sees_fewer(void **state)
+{
+	struct file_request r = in("/data");
+	struct file_plan p;
+
+	r.host_root = true;
+	p = built(&r);
+	assert_mount(&p, "/proc/sys", MOUNT_RO);
+	assert_mount(&p, "/proc/keys", MOUNT_BLANK);
+	assert_null(at(&p, "/proc/kcore"));
+	file_plan_free(&p);
+}
+
+static void a_worktrees_git_file_is_protected(void **state)
+{
+	struct file_request r = in("/home/u/worktree");
+	struct file_plan p = built(&r);
+
+	assert_mount(&p, "/home/u/worktree/.git", MOUNT_RO);
+	file_plan_free(&p);
+}
+
 static void a_home_that_hides_the_system_is_replaced(void **state)
 {
 	static const struct {
@@ -550,6 +574,8 @@ int main(void)
 		cmocka_unit_test(some_working_directories_are_not_shared),
 		cmocka_unit_test(other_working_directories_are),
 		cmocka_unit_test(root_inside_has_its_own_home_and_may_fetch_packages),
+		cmocka_unit_test(of_the_kernels_files_root_sees_fewer),
+		cmocka_unit_test(a_worktrees_git_file_is_protected),
 		cmocka_unit_test(a_home_that_hides_the_system_is_replaced),
 		cmocka_unit_test(masked_files_are_covered),
 		cmocka_unit_test(the_resolver_of_the_sandbox_stands_where_the_link_leads),
