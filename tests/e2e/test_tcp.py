@@ -13,7 +13,7 @@ import pytest
 from internet.services import Postgres, Redis, Ssh, echo_tcp, greeter
 from internet.web import Response
 from internet.world import BLACKHOLE4, PROHIBITED4, UNREACHABLE4, UNREACHABLE6
-from program import read_proc
+from program import SANITIZED, read_proc
 
 FULL = os.environ.get("SANDGATE_FULL") == "1"
 GIB = (1 << 30) if FULL else (96 << 20)
@@ -294,7 +294,7 @@ report(got=got, sha=digest.hexdigest())
     backwards = bytes(reversed(range(256))) * (GIB // 256)
     assert sums["up"] == (GIB, hashlib.sha256(backwards).hexdigest())
     peak = int(read_proc(box.gate_pid, "status").split("VmHWM:")[1].split()[0])
-    assert peak < 64 * 1024 or os.environ.get("SANDGATE_SANITIZED"), f"{peak} kB"
+    assert peak < 64 * 1024 or SANITIZED, f"{peak} kB"
 
 
 def test_a_peer_that_does_not_read_stops_the_sender_and_no_other(world, sandgate):
@@ -325,7 +325,7 @@ s = dial("slow.example.com", 7401); started = time.monotonic(); s.sendall(b"ping
 report(seconds=time.monotonic() - started)""")
     assert quick.json["seconds"] < 0.5
     rss = int(read_proc(box.gate_pid, "status").split("VmRSS:")[1].split()[0])
-    assert rss < 64 * 1024 or os.environ.get("SANDGATE_SANITIZED"), f"{rss} kB"
+    assert rss < 64 * 1024 or SANITIZED, f"{rss} kB"
     world.loop.call_soon_threadsafe(release.set)
     assert sending.wait().json["done"]
     assert total == [64 << 20]
@@ -385,7 +385,7 @@ report(failed=failed, slow=slow)
     got = box.python(code, count, timeout=300)
     after = int(read_proc(box.gate_pid, "status").split("VmRSS:")[1].split()[0])
     assert got.json == {"failed": 0, "slow": 0}, got
-    assert after - before < 2048 or os.environ.get("SANDGATE_SANITIZED"), (before, after)
+    assert after - before < 2048 or SANITIZED, (before, after)
 
 
 def test_an_idle_flow_lives(world, sandgate):

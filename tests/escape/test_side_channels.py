@@ -224,7 +224,6 @@ def host_sockets(world):
         for path, s in made:
             s.close()
             os.unlink(path)
-        os.rmdir("/tmp/ssh-test")
     world.machine.place.call(remove)
 
 

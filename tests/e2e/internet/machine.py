@@ -25,6 +25,7 @@ mkdir -p -m 700 /run/.etc; mkdir /run/.etc/upper /run/.etc/work
 mount -t overlay etc -o lowerdir=/etc,upperdir=/run/.etc/upper,workdir=/run/.etc/work /etc
 mount -t tmpfs -o mode=755 home /home
 mount -t tmpfs -o mode=700 root /root
+mount -t tmpfs -o mode=1777 tmp /tmp
 mkdir -p /run/user/1000 /run/user/0 /run/program /run/sshd /run/lock /home/dev
 chmod 700 /run/user/1000 /run/user/0
 chown 1000:1000 /run/user/1000 /home/dev

@@ -59,7 +59,7 @@ class Service:
 
 
 def _folder(world, uid=0):
-    path = tempfile.mkdtemp(prefix="sandgate-e2e-")
+    path = tempfile.mkdtemp(prefix="sandgate-e2e-", dir="/var/tmp")  # the machine has its own /tmp
     os.chmod(path, 0o755)
     os.chown(path, uid, uid)
     world.on_reset(lambda: shutil.rmtree(path, ignore_errors=True))
