@@ -3,7 +3,7 @@
  * policy: what a sandbox may do, as a person wrote it (policy.md).
  *
  * A `struct policy` is the source form: it can be printed and parsed back to the
- * same thing. It is compiled into an immutable `struct ruleset` (compile.h), which
+ * same thing. It is compiled into an immutable `struct ruleset` (decide.h), which
  * decide() reads. Nothing in this folder does I/O: files arrive as spans.
  */
 #ifndef SG_POLICY_POLICY_H
@@ -163,7 +163,10 @@ const char *network_base_name(enum network_base b);
 /* What no single entry shows: an empty allow list, `any` with an allow list, ... */
 int policy_validate(const struct policy *p, struct err *e) sg_must_check;
 
-/* Canonical JSON, one line; the caller frees. parse(print(p)) is p. NULL without memory. */
+/*
+ * Canonical JSON, one line; the caller frees. parse(print(p)) is p, its allow rules first. NULL
+ * without memory.
+ */
 char *policy_print_json(const struct policy *p);
 
 /* The short form of one rule ("*.example.com:443/tcp"). Returns out. */
