@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whatever a gate answers, a terminal gets printable ASCII, and a shell only plain words. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "fuzz.h"
+#include "sandbox/summary.h"
+
+static void check_text(const char *s)
+{
+	const char *remedy = strstr(s, "sandgate run");
+
+	for (const char *c = s; *c; c++)
+		if (*c != '\n' && (*c < 0x20 || *c > 0x7e))
+			abort();
+	if (remedy && strpbrk(remedy, "$`;&|<>()'\"\\*?!{}~#"))
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+{
+	json_t *o = json_loadb((const char *)p, n, JSON_REJECT_DUPLICATES, NULL);
+	char *text = summary_closing(o);
+
+	if (text)
+		check_text(text);
+	free(text);
+	json_decref(o);
+	return 0;
+}
