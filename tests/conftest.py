@@ -82,11 +82,16 @@ def sandgate(world, program, person):
 
 @pytest.fixture
 def terminal(sandgate):
+    """terminal(ARGV...) runs sandgate on a terminal of its own, terminal.of() any program."""
     made = []
 
-    def start(*argv, **size):
-        made.append(Terminal(sandgate, *argv, **size))
+    def of(*argv, **size):
+        made.append(Terminal(sandgate, argv, **size))
         return made[-1]
+
+    def start(*argv, **size):
+        return of(sandgate.path, *argv, **size)
+    start.of = of
     yield start
     for one in made:
         one.close()

@@ -267,13 +267,13 @@ class Box:
 class Terminal:
     """`sandgate run` on a terminal of its own."""
 
-    def __init__(self, sandgate, *argv, rows=24, columns=80):
+    def __init__(self, sandgate, argv, rows=24, columns=80):
         master, slave = pty.openpty()
         self._master = master
         self.output = ""
         self.resize(rows, columns)
         self.process = sandgate.world.machine.popen(
-            ["setsid", "--ctty", sandgate.path, *argv], sandgate.person,
+            ["setsid", "--ctty", *argv], sandgate.person,
             cwd=sandgate.world.machine.new_work(sandgate.person), stdin=slave, stdout=slave,
             stderr=slave)
         os.close(slave)

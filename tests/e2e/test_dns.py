@@ -231,6 +231,21 @@ def test_names_that_never_leave(world, sandgate):
     assert world.left_the_host(dns=True) == []
 
 
+def test_questions_to_the_upstream_are_hard_to_forge(world, sandgate):
+    """Random ids and ports (RFC 5452)."""
+    world.zone.add("*.example.com", "A", "93.184.210.40")
+    box = sandgate.box("--only", "*.example.com")
+    world.start_watching()
+    for i in range(30):
+        box.run(["dig", "+short", f"n{i}.example.com"])
+    asked = world.left_the_host(dns=True, where=lambda p: p.port == 53)
+    ids = [p.payload[:2] for p in asked]
+    assert len(asked) >= 30 and len(set(ids)) >= 28
+    steps = {(int.from_bytes(b, "big") - int.from_bytes(a, "big")) & 0xFFFF for a, b in zip(ids, ids[1:])}
+    assert len(steps) > 20
+    assert len({p.source_port for p in asked}) > 20
+
+
 def test_search_lists_end_quickly_and_are_counted_once(world, sandgate):
     """demands.md, CDN 19 and DNS 25: a five-label search list ends quickly."""
     world.machine.use_resolver("192.168.77.1", search="a.b.c.d.corp.example svc.corp.example corp.example")
@@ -241,6 +256,42 @@ def test_search_lists_end_quickly_and_are_counted_once(world, sandgate):
     refused = box.run("getent ahosts other.example.com")
     assert not refused.ok and refused.seconds < 1
     assert world.zone.asked("*.corp.example") == []
+    summary = box.stop().err
+    assert sum("corp.example" in line for line in summary.splitlines()) <= 1, summary
+
+
+def test_musl_with_a_search_list(world, sandgate, needs):
+    """demands.md, DNS 23: musl takes no notice of REFUSED, so for it there is NXDOMAIN."""
+    needs("musl-gcc")
+    machine = world.machine
+    machine.use_resolver("192.168.77.1", search="svc.corp.example corp.example")
+    site = world.site("api.example.com")
+    work = machine.new_work()
+    machine.write(f"{work}/look.c", MUSL, "dev")
+    machine.run("musl-gcc -static -o look look.c", cwd=work).check_returncode()
+    machine.write(f"{work}/nx.yaml", "network: deny\nallow: [api.example.com]\n"
+                  "dns_refusal: nxdomain\n", "dev")
+    for options, patience in ((["--only", "api.example.com"], 8), (["--policy", f"{work}/nx.yaml"], 1)):
+        box = sandgate.box(*options, cwd=work)
+        got = box.run("./look api.example.com")
+        assert got.out == f"{site.address}\n" and got.seconds < 1, got
+        refused = box.run("./look other.example.com")
+        assert refused.status == 1 and refused.seconds < patience, refused
+
+
+MUSL = """
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <stdio.h>
+int main(int n, char **a)
+{
+	struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM}, *r;
+	char text[64];
+	if (getaddrinfo(a[1], "80", &hints, &r)) return 1;
+	inet_ntop(AF_INET, &((struct sockaddr_in *)r->ai_addr)->sin_addr, text, sizeof(text));
+	return puts(text) < 0;
+}
+"""
 
 
 def test_reverse_lookups_come_from_the_gates_own_table(world, sandgate):
@@ -386,7 +437,18 @@ def test_hosts_file_of_the_host_is_used(world, sandgate):
         machine.write("/etc/hosts", before)
 
 
-@pytest.mark.parametrize("resolver", ["127.0.0.53", "127.0.0.1", "169.254.169.254"])
+@pytest.mark.parametrize("configuration", ["", "# nothing\n", "nameserver not-an-address\n"])
+def test_a_machine_without_a_resolver(world, sandgate, configuration):
+    """It starts; what needs no name works, and names fail at once as unanswered."""
+    site = world.site("api.example.com")
+    world.machine.replace("/etc/resolv.conf", configuration)
+    box = sandgate.box("--only", f"api.example.com,{site.address}")
+    got = box.run(["dig", "+time=8", "+tries=1", "api.example.com"])
+    assert "status: SERVFAIL" in got.out and got.seconds < 5, got
+    assert box.curl(f"http://{site.address}/").ok
+
+
+@pytest.mark.parametrize("resolver", ["127.0.0.53", "127.0.0.1", "169.254.169.254", "2a00:99::1"])
 def test_resolvers_on_loopback_and_metadata_addresses(worlds, world, sandgate, resolver):
     """demands.md, DNS 32 (systemd-resolved's stub) and 58 (resolver on a metadata address): :53 to
     it works, through the gate, and its other ports stay shut."""
@@ -394,6 +456,8 @@ def test_resolvers_on_loopback_and_metadata_addresses(worlds, world, sandgate, r
     if resolver.startswith("127."):
         world.dns_on_machine(resolver)
         web = machine.listen(resolver, 80)
+    elif ":" in resolver:
+        web = None
     else:
         world.own(f"{resolver}/32")
         world.resolver(resolver)
@@ -421,6 +485,13 @@ def test_a_change_of_the_resolver_is_followed(world, sandgate):
     answered_by(world, box, "two.example.com", "93.184.53.53")
     world.machine.write("/etc/resolv.conf", "nameserver 192.168.77.1\n")      # written in place
     answered_by(world, box, "three.example.com", "192.168.77.1")
+    # A link, as systemd-resolved and NetworkManager keep it, and its target that changes.
+    world.machine.run("mkdir -p /run/net && echo nameserver 192.168.77.1 > /run/net/r && "
+                      "ln -sf /run/net/r /etc/resolv.conf", person="root").check_returncode()
+    box = sandgate.box("--only", "*.example.com")
+    answered_by(world, box, "api.example.com", "192.168.77.1")
+    world.machine.replace("/run/net/r", "nameserver 93.184.53.53\n")
+    answered_by(world, box, "two.example.com", "93.184.53.53")
 
 
 def answered_by(world, box, name, server):

@@ -102,3 +102,38 @@ def test_devices_are_few_and_work(sandgate):
 
 def test_temporary_files_may_be_large(sandgate):
     assert sandgate.run("--net", "deny", command="head -c 50M /dev/zero > /tmp/f && rm /tmp/f").ok
+
+
+@pytest.mark.parametrize("folder", ["/", "/home", "/home/dev", "/etc", "/usr/bin", "/tmp", "/run/user/1000", "/proc"])
+def test_starting_where_no_project_is_shares_nothing(sandgate, folder):
+    """The home folder and the system's are not a project: said, and not shared for writing."""
+    done = sandgate.run("--net", "deny", cwd=folder, command=(
+        "cat /home/dev/.ssh/id_ed25519 /home/dev/.netrc 2>/dev/null; touch sandgate-was-here; ls -a; exit 4"))
+    assert done.status == 4 and SECRET not in done.out
+    assert folder in done.err and "not shared" in done.err, done
+    assert not sandgate.world.machine.exists(f"{folder}/sandgate-was-here")
+
+
+def test_links_planted_in_the_working_directory_lead_nowhere(sandgate):
+    """What an earlier sandbox left: links from protected names to the person's secrets."""
+    machine = sandgate.world.machine
+    work = machine.new_work()
+    machine.run("ln -s ~/.aws/credentials .bashrc; ln -s ~/.ssh .github; mkdir .git; ln -s ~/.ssh .git/hooks;"
+                "ln -s ~/.netrc sandgate.yaml; ln -s ~/.ssh/id_ed25519 .gitlab-ci.yml; ln -s /home/dev up;"
+                "ln -s / root", cwd=work)
+    done = sandgate.run("--net", "deny", cwd=work, command=(
+        "cat .bashrc .github/* .git/hooks/* sandgate.yaml .gitlab-ci.yml up/.netrc root/home/dev/.netrc"))
+    assert SECRET not in done.out
+    done = sandgate.run("--net", "deny", "--rw", f"{work}/up", "--ro", f"{work}/.github", cwd=work,
+                        command="cat .bashrc .netrc up/.netrc; true")
+    assert done.status in (0, 125, 2)
+    assert machine.read("/home/dev/.netrc").strip() == SECRET
+
+
+def test_a_policy_in_the_project_is_not_taken_unasked(world, sandgate):
+    """An agent that may write the project must not be able to widen its own policy."""
+    site = world.site("api.example.com")
+    work = world.machine.new_work()
+    world.machine.write(f"{work}/sandgate.yaml", "network: any\n", "dev")
+    done = sandgate.run(cwd=work, command=f"curl -sS -m5 http://{site.address}/")
+    assert not done.ok and site.connections == []

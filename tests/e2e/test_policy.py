@@ -106,6 +106,32 @@ def office(worlds, program):
     return world, Sandgate(world, world.machine.install(program), "dev")
 
 
+FORMS = [
+    # what is written, what it must allow, what it must not
+    ("github.com", ["github.com:443", "github.com:80"], ["www.github.com", "github.com:22", "github.com:443/udp"]),
+    ("*.example.com", ["a.example.com", "a.b.example.com:80"], ["example.com", "a.example.com:8080"]),
+    ("db.example.com:5432", ["db.example.com:5432"], ["db.example.com:443", "db.example.com:5432/udp"]),
+    ("203.0.113.10", ["203.0.113.10:1", "203.0.113.10:53/udp", "203.0.113.10/icmp"], ["203.0.113.11:1"]),
+    ("10.20.0.0/16", ["10.20.255.1:22"], ["10.21.0.1:22"]),
+    ("[2001:db8::10]:443", ["[2001:db8::10]:443"], ["[2001:db8::10]:80", "[2001:db8::11]:443"]),
+    ("2001:db8::/32", ["[2001:db8:5::1]:9"], ["[2001:db9::1]:9"]),
+    ("host.example:1000-2000", ["host.example:1000", "host.example:2000"], ["host.example:999", "host.example:2001"]),
+    ("host.example:*", ["host.example:1", "host.example:65535/udp", "host.example/icmp"], ["other.example:1"]),
+    ("host.example:22,443", ["host.example:22", "host.example:443"], ["host.example:80"]),
+    ("ntp.example.org:123/udp", ["ntp.example.org:123/udp"], ["ntp.example.org:123/tcp"]),
+    ("site:host.example", ["host.example:443"], ["x.host.example:443"]),
+    ("host.example:443/raw", ["host.example:443"], ["host.example:444"]),
+]
+
+
+@pytest.mark.parametrize("form, allowed, denied", FORMS, ids=[form for form, _, _ in FORMS])
+def test_every_documented_form_parses_and_matches(world, sandgate, form, allowed, denied):
+    """demands.md, names 9."""
+    path = policy(world, f"network: deny\nallow: ['{form}']\n")
+    said = {t: sandgate.json("net", "explain", "--policy", path, t)["verdict"] for t in allowed + denied}
+    assert said == {t: "allow" for t in allowed} | {t: "deny" for t in denied}
+
+
 def test_an_empty_list_allows_nothing(world, sandgate):
     """The bypass list: an empty list is not "all"."""
     done = sandgate("run", "--policy", policy(world, "network: deny\nallow: []\n"), "--", "true")

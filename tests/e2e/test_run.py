@@ -4,6 +4,7 @@
 import os
 import signal
 import subprocess
+import threading
 import time
 
 import pytest
@@ -241,3 +242,41 @@ def test_version_and_help(sandgate):
     assert sandgate("version").out.startswith("sandgate ")
     assert "run" in sandgate("help").out
     assert "--allow" in sandgate("help", "run").out
+
+
+def test_a_sandbox_inside_a_sandbox_is_refused_clearly(sandgate):
+    done = sandgate.run("--net", "any", "--ro", "/run/program",
+                        command=f"{sandgate.path} run --net deny -- echo started")
+    assert done.status == 125 and "sandgate: " in done.err and "started" not in done.out, done
+
+
+def test_few_descriptors_and_closed_streams(sandgate):
+    machine = sandgate.world.machine
+    work = machine.new_work()
+    for script in (f"ulimit -n 64; {sandgate.path} run --net deny -- sh -c 'exit 6'",
+                   f"{sandgate.path} run --net deny -- sh -c 'exit 6' <&-",
+                   f"{sandgate.path} run --net deny -- sh -c 'exit 6' >&-",
+                   f"{sandgate.path} run --net deny -- sh -c 'exit 6' <&- >&- 2>&-"):
+        assert machine.run(script, cwd=work).returncode == 6, script
+
+
+def test_arguments_arrive_as_they_are(sandgate):
+    words = ["a b", "", "$HOME", "'quoted'", "new\nline", "ü", "--", "-x", "x" * 50000]
+    done = sandgate.run("--net", "deny", command=[
+        "python3", "-c", "import json, sys; print(json.dumps(sys.argv[1:]))", *words])
+    assert done.json == words
+
+
+def test_ten_at_once(world, sandgate):
+    world.site("api.example.com")
+    boxes = []
+    threads = [threading.Thread(target=lambda: boxes.append(sandgate.box("--only", "api.example.com")))
+               for _ in range(10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(boxes) == 10
+    running = [box.start("curl -sS https://api.example.com/") for box in boxes]
+    assert [one.wait().out for one in running] == ["hello from api.example.com\n"] * 10
+    assert len(sandgate.json("ls")) == 10

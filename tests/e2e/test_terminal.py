@@ -69,6 +69,16 @@ def test_ctrl_z_and_fg(terminal):
     t.expect("killed-2")
 
 
+def test_a_command_that_is_killed_leaves_the_terminal_as_it_was(terminal, sandgate):
+    """As a shell does; what a command sets that ends in good order stays, as without a sandbox."""
+    for ending, same in (("kill -KILL $$", True), ("exit 0", False)):
+        t = terminal.of("bash", "--norc", "-c", f"stty -g; {sandgate.path} run --quiet --net deny -- sh -c "
+                        f"'stty raw -echo; {ending}'; stty -g; sleep 0.2")
+        before = t.expect(r"([0-9a-f:]{30,})").group(1)
+        after = t.expect(r"([0-9a-f:]{30,})").group(1)
+        assert (before == after) == same, ending
+
+
 def test_ctrl_d_ends_the_shell(terminal):
     t = shell(terminal)
     t.type("\x04")

@@ -19,16 +19,23 @@ def expand(secret, label, n):
     full = b"tls13 " + label
     info = struct.pack("!HB", n, len(full)) + full + b"\\0"
     return hmac.new(secret, info + b"\\1", sha256).digest()[:n]
-def quic_initial(name):
-    destination = os.urandom(8)
-    salt = bytes.fromhex("38762cf7f55934b34d179ae6a4c80cadccbb7f0a")
-    secret = expand(hmac.new(salt, destination, sha256).digest(), b"client in", 32)
-    key, iv, hp = expand(secret, b"quic key", 16), expand(secret, b"quic iv", 12), expand(secret, b"quic hp", 16)
-    hello = client_hello(name)[5:]
-    frames = b"\\x06\\x00" + struct.pack("!H", 0x4000 | len(hello)) + hello
+def crypto(hello, start, end):  # a CRYPTO frame (RFC 9000, 19.6)
+    part = hello[start:end]
+    return b"\\x06" + struct.pack("!HH", 0x4000 | start, 0x4000 | len(part)) + part
+def quic_initial(name, version=1):
+    return quic_packet([crypto(client_hello(name)[5:], 0, 1 << 13)], os.urandom(8), 0, version)
+def quic_packet(frames, destination, number, version=1):
+    salt, first, prefix = {1: ("38762cf7f55934b34d179ae6a4c80cadccbb7f0a", 0xc3, b"quic "),
+                           2: ("0dede3def700a6db819381be6e269dcbf9bd2ed9", 0xd3, b"quicv2 ")}[version]
+    wire = {1: 1, 2: 0x6b3343cf}[version]
+    secret = expand(hmac.new(bytes.fromhex(salt), destination, sha256).digest(), b"client in", 32)
+    key, iv, hp = (expand(secret, prefix + w, n) for w, n in ((b"key", 16), (b"iv", 12), (b"hp", 16)))
+    frames = b"".join(frames)
     frames += bytes(1162 - len(frames))
-    header = b"\\xc3\\0\\0\\0\\1\\x08" + destination + b"\\0\\0" + struct.pack("!H", 0x4000 | len(frames) + 20) + bytes(4)
-    sealed = AESGCM(key).encrypt(iv, frames, header)
+    header = bytes([first]) + struct.pack("!I", wire) + b"\\x08" + destination + b"\\0\\0" \\
+        + struct.pack("!H", 0x4000 | len(frames) + 20) + struct.pack("!I", number)
+    nonce = iv[:8] + bytes(a ^ b for a, b in zip(iv[8:], struct.pack("!I", number)))
+    sealed = AESGCM(key).encrypt(nonce, frames, header)
     mask = Cipher(algorithms.AES(hp), modes.ECB()).encryptor().update(sealed[:16])
     header = bytearray(header)
     header[0] ^= mask[0] & 15
@@ -141,6 +148,37 @@ report(r=ask_udp(sys.argv[1], 443, quic_initial("hidden.example.com")))""", site
     assert got.json["r"][1] in ("EACCES", "EHOSTUNREACH", "ECONNREFUSED") and got.json["r"][2] < 0.25
     assert seen == []
     assert "hidden.example.com" in box.stop().err
+
+
+def test_the_name_in_a_quic_initial_is_found_in_every_shape(world, sandgate):
+    """Version 2 (RFC 9369); frames out of order; a hello over two packets. demands.md, 46b."""
+    site = world.site("api.example.com")
+    box = sandgate.box("--only", "api.example.com")
+    assert box.curl("https://api.example.com/").ok
+    got = box.python(QUIC + """
+def send(*datagrams):
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.settimeout(0.5)
+    s.connect((sys.argv[1], 443))
+    result = "nothing"
+    for datagram in datagrams:
+        try: s.send(datagram); s.recv(10)
+        except OSError as problem: result = errname(problem)
+    return result
+def hello(name, size=0):
+    return client_hello(name, extensions=struct.pack("!HH", 0x5555, size) + bytes(size) if size else b"")[5:]
+two = hello("v2.example.net")
+report(r=send(quic_initial("v2.example.net", 2)))
+mixed = hello("mixed.example.net")
+report(r=send(quic_packet([crypto(mixed, 100, 1 << 13), b"\\1", crypto(mixed, 50, 100), crypto(mixed, 0, 60)], os.urandom(8), 0)))
+large, to = hello("large.example.net", 1500), os.urandom(8)
+cut = 1100
+report(r=send(quic_packet([crypto(large, 0, cut)], to, 0), quic_packet([crypto(large, cut, 1 << 13)], to, 1)))
+""", site.address)
+    assert all(line["r"] in ("EACCES", "EHOSTUNREACH", "ECONNREFUSED") for line in got.lines), got
+    err = box.stop().err
+    for name in ("v2.example.net", "mixed.example.net"):
+        assert name in err, err
 
 
 def test_quic_can_be_admitted_for_its_name(world, sandgate):

@@ -86,6 +86,28 @@ def icmp6(src, dst, kind, code=0, body=b"\0\1\0\1escape"):
     return head[:2] + struct.pack("!H", checksum(pseudo(src, dst, ICMPV6, len(head)) + head)) + head[4:]
 
 
+def checksum_is_right(frame):
+    """Of the IPv4 header and of TCP, UDP or ICMP; None for what has none."""
+    packet = frame[14:]
+    if frame[12:14] == struct.pack("!H", IPV4):
+        head = (packet[0] & 15) * 4
+        source, destination, protocol = packet[12:16], packet[16:20], packet[9]
+        body = packet[head:struct.unpack_from("!H", packet, 2)[0]]
+        if checksum(packet[:head]) != 0:
+            return False
+        fake = source + destination + struct.pack("!BBH", 0, protocol, len(body))
+    else:
+        body, protocol = packet[40:40 + struct.unpack_from("!H", packet, 4)[0]], packet[6]
+        fake = packet[8:40] + struct.pack("!II", len(body), protocol)
+    if protocol == ICMP:
+        fake = b""
+    elif protocol == UDP and body[6:8] == bytes(2):
+        return frame[12:14] == struct.pack("!H", IPV4)  # allowed there only (RFC 8200, 8.1)
+    elif protocol not in (TCP, UDP, ICMPV6):
+        return None
+    return checksum(fake + body) == 0
+
+
 class Wire:
     """The sandbox's link, seen and fed from inside its namespace."""
 

@@ -16,7 +16,7 @@ import pytest
 import frames as f
 from frames import (ACK, FIN, ICMP, ICMPV6, PSH, RST, SANDBOX4, SANDBOX6, SYN, TCP, UDP, URG, icmp, icmp6,
                     ip, ip4, ip6, tcp, udp)
-from internet.services import echo_tcp
+from internet.services import echo_tcp, echo_udp
 from internet.world import HOST4, HOST6
 from program import wait_until
 
@@ -36,6 +36,9 @@ class Attack:
         self.wire = f.Wire(self.box.inner_pid)
         self.gate_pid = self.box.gate_pid
         world.start_watching()
+
+    def world_box(self, rules):
+        return self.box.sandgate.box("--only", rules)
 
     def pairs(self):
         """(own source, place) for listed and denied, both families."""
@@ -420,3 +423,24 @@ def _has_gate(box):
         return box.gate_pid > 0
     except AssertionError:
         return False
+
+
+def test_what_the_gate_writes_has_right_checksums(attack):
+    """demands.md, DNS 27: datagrams and resets to the sandbox, over both families."""
+    address, six = attack.world.address(), attack.world.address6()
+    for place in (address, six):
+        echo_udp(attack.world, place, 4000)
+    box = attack.world_box(f"{address}:4000/udp,[{six}]:4000/udp,api.example.com")
+    attack.world.name("api.example.com", "93.184.1.1", "2a00:1::1")
+    wire = f.Wire(box.inner_pid)
+    box.python("""
+for place in sys.argv[1:]:
+    for size in 0, 1, 7, 100, 1200: ask_udp(place, 4000, os.urandom(size), 2)
+for gate in "192.0.0.1", "fd73:616e:6467:1::1":
+    for kind in 1, 28: ask_udp(gate, 53, dns_question("api.example.com", kind), 2)
+for place in "93.184.9.9", "2a00:1::9": try_dial(place, 80); ask_udp(place, 80, b"x", 1)
+""", address, six)
+    seen = [frame for frame in wire.heard(0.5) if frame[6:12] == wire.gate]
+    wire.close()
+    checked = [f.checksum_is_right(frame) for frame in seen if frame[12:14] in (b"\x08\0", b"\x86\xdd")]
+    assert checked.count(True) >= 18 and False not in checked, checked
