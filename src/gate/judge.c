@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gate/judge.h"
 
+#include <stdlib.h>
+
 #include "gate/names.h"
 
 /* Names that share an address and are looked at: one that admits among them is enough. */
@@ -17,31 +19,32 @@ static void add_dial(struct judged *out, const struct addr *a, uint16_t port)
 		out->dial[out->n_dial++] = (struct endpoint){.addr = *a, .port = port};
 }
 
+static void keep_name(struct judged *out, const struct name *name)
+{
+	out->has_name = true;
+	out->name = *name;
+}
+
 /* host.sandgate.internal is the gate's own address: the listed ports of the host's loopback. */
 static void judge_host_port(const struct gate *g, uint16_t port, enum proto proto,
 			    struct judged *out)
 {
 	static const struct addr loopback_v4 = {{[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1}};
 	static const struct addr loopback_v6 = {{[15] = 1}};
-	const struct policy *p = ruleset_policy(g->rules);
+	static const char alias[] = "host.sandgate.internal";
+	struct destination d = {DEST_CONNECT, &out->name, NULL, port, proto, NULL, NULL};
 
-	for (size_t i = 0; proto == PROTO_TCP && i < p->n_host_ports; i++) {
-		if (p->host_ports[i] != port)
-			continue;
-		out->kind = JUDGED_FORWARD;
-		out->verdict =
-			(struct verdict){.allow = true, .step = 3, .by_literal_address = true};
-		add_dial(out, &loopback_v4, port);
-		add_dial(out, &loopback_v6, port);
-		return;
-	}
-	out->verdict = (struct verdict){.step = 2, .reason = REASON_SPECIAL_ADDRESS};
-}
-
-static void keep_name(struct judged *out, const struct name *name)
-{
+	if (name_parse_ascii(alias, sizeof(alias) - 1, &out->name) != NAME_OK)
+		abort();
 	out->has_name = true;
-	out->name = *name;
+	decide(g->rules, g->host, &d, &out->verdict);
+	if (!out->verdict.allow)
+		return;
+	out->kind = JUDGED_FORWARD;
+	/* What listens on the person's loopback is not the name's: there is nothing to compare. */
+	out->verdict.check_name = false;
+	add_dial(out, &loopback_v4, port);
+	add_dial(out, &loopback_v6, port);
 }
 
 /* A synthetic address is its name and nothing else: decided by it, dialled where it really is. */
@@ -61,44 +64,86 @@ static void judge_synthetic(const struct gate *g, const struct endpoint *dst, en
 	for (size_t i = 0; i < n; i++) {
 		struct destination d = {DEST_CONNECT, &out->name, &real[i], dst->port,
 					proto,	      NULL,	  NULL};
+		struct verdict v;
 
-		decide(g->rules, g->host, &d, &out->verdict);
-		if (out->verdict.allow)
+		decide(g->rules, g->host, &d, &v);
+		if (v.allow)
 			add_dial(out, &real[i], dst->port);
+		/* What holds for the first one that is dialled holds for the connection. */
+		if (i == 0 || (v.allow && !out->verdict.allow))
+			out->verdict = v;
 	}
-	if (out->n_dial) {
+	if (out->n_dial)
 		out->kind = JUDGED_FORWARD;
-		out->verdict.allow = true;
-	} else if (n == 0) {
+	else if (n == 0)
 		out->verdict = (struct verdict){.reason = REASON_RESOLVER_FAILED};
+}
+
+/* What the names bound to an address say about a connection to it. */
+struct bound_names {
+	bool any, allowed, denied; /* by a rule, not by the base */
+	struct verdict allow, deny, first;
+	const struct name *allow_name, *deny_name, *first_name;
+};
+
+static void ask_bound_names(const struct gate *g, struct destination *d, struct bound_names *b)
+{
+	const struct name *bound[BOUND_MAX];
+	size_t n = names_bound_to(g->names, d->addr, loop_now(g->loop), bound, BOUND_MAX);
+
+	for (size_t i = 0; i < n; i++) {
+		struct verdict v;
+
+		d->name = bound[i];
+		decide(g->rules, g->host, d, &v);
+		if (!b->any) {
+			b->any = true;
+			b->first = v;
+			b->first_name = bound[i];
+		}
+		if (v.allow && !v.by_default && !b->allowed) {
+			b->allowed = true;
+			b->allow = v;
+			b->allow_name = bound[i];
+		} else if (v.reason == REASON_DENIED_BY_RULE && !b->denied) {
+			b->denied = true;
+			b->deny = v;
+			b->deny_name = bound[i];
+		}
 	}
 }
 
+static void settle(struct judged *out, const struct verdict *v, const struct name *name)
+{
+	out->verdict = *v;
+	keep_name(out, name);
+}
+
 /*
- * By the address alone, then by each name bound to it. A deny of the address stands whatever
- * its names; otherwise one name that admits is enough, since on 80 and 443 the name inside is
- * judged again. A refusal is told with the most recent name.
+ * By the address alone, and by the names bound to it. A deny of the address stands whatever its
+ * names. An allow of the address yields to a deny of its name, unless another of its names is
+ * allowed, or the name inside will be judged anyway. An address that is not allowed needs one
+ * name that is; the refusal is told with the most recent name.
  */
 static void judge_real(const struct gate *g, const struct endpoint *dst, enum proto proto,
 		       struct judged *out)
 {
-	const struct name *bound[BOUND_MAX];
 	struct destination d = {DEST_CONNECT, NULL, &dst->addr, dst->port, proto, NULL, NULL};
-	struct verdict v;
-	size_t n;
+	struct bound_names names = {0};
+	bool address_allowed;
 
 	decide(g->rules, g->host, &d, &out->verdict);
-	if (!out->verdict.allow && out->verdict.reason != REASON_DENIED_BY_RULE) {
-		n = names_bound_to(g->names, &dst->addr, loop_now(g->loop), bound, BOUND_MAX);
-		for (size_t i = 0; i < n && !out->verdict.allow; i++) {
-			d.name = bound[i];
-			decide(g->rules, g->host, &d, &v);
-			if (i == 0 || v.allow) {
-				out->verdict = v;
-				keep_name(out, bound[i]);
-			}
-		}
-	}
+	address_allowed = out->verdict.allow;
+	if (!address_allowed && out->verdict.reason == REASON_DENIED_BY_RULE)
+		return;
+	if (!address_allowed || !out->verdict.check_name)
+		ask_bound_names(g, &d, &names);
+	if (address_allowed && names.denied && !names.allowed)
+		settle(out, &names.deny, names.deny_name);
+	else if (!address_allowed && names.allowed)
+		settle(out, &names.allow, names.allow_name);
+	else if (!address_allowed && names.any && !names.first.allow)
+		settle(out, &names.first, names.first_name);
 	if (out->verdict.allow) {
 		out->kind = JUDGED_FORWARD;
 		add_dial(out, &dst->addr, dst->port);

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* judge: an address, the names that the gate bound to it, and the policy. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gate/judge.h"
+#include "gate/names.h"
+
+static struct gate gate;
+static struct host_prefixes host;
+
+static struct addr address(const char *text)
+{
+	struct addr a;
+
+	assert_true(addr_parse(text, strlen(text), &a));
+	return a;
+}
+
+static struct name name(const char *text)
+{
+	struct name n;
+
+	assert_int_equal(name_parse_ascii(text, strlen(text), &n), NAME_OK);
+	return n;
+}
+
+/* A gate under a policy, as the command line spells it. */
+static void begin(const char *net, const char *const *allow, const char *const *deny)
+{
+	struct policy p;
+	struct err e;
+
+	policy_init(&p);
+	if (policy_set_network(&p, net, &e) != 0)
+		fail_msg("%s", e.text);
+	for (; allow && *allow; allow++)
+		if (policy_add_item(&p, EFFECT_ALLOW, *allow, &e) != 0)
+			fail_msg("%s", e.text);
+	for (; deny && *deny; deny++)
+		if (policy_add_item(&p, EFFECT_DENY, *deny, &e) != 0)
+			fail_msg("%s", e.text);
+	gate = (struct gate){.loop = loop_new(8), .names = names_new(), .host = &host};
+	gate.rules = ruleset_compile(&p, 1, &e);
+	gate.gate_v4 = address("192.0.0.1");
+	gate.gate_v6 = address("fd73:616e:6467:1::1");
+	assert_non_null(gate.rules);
+	policy_free(&p);
+}
+
+static int end(void **state)
+{
+	ruleset_free((struct ruleset *)gate.rules);
+	names_free(gate.names);
+	loop_free(gate.loop);
+	return 0;
+}
+
+static void bind_name(const char *n, const char *a)
+{
+	struct name owner = name(n);
+	struct addr at = address(a);
+
+	names_bind(gate.names, &owner, addr_is_v4(&at) ? NAMES_A : NAMES_AAAA, &at, 1, 60,
+		   NAMES_SHOWN, loop_now(gate.loop));
+}
+
+static struct judged judge(const char *a, uint16_t port, enum proto proto)
+{
+	struct endpoint to = {.addr = address(a), .port = port};
+	struct judged j;
+
+	judge_destination(&gate, &to, proto, &j);
+	return j;
+}
+
+static const char *const allow_db[] = {"db.example.com:5432", NULL};
+static const char *const deny_db[] = {"db.example.com:5432", NULL};
+
+static void an_address_needs_a_name_that_was_looked_up(void **state)
+{
+	begin("deny", allow_db, NULL);
+	assert_int_equal(judge("93.184.0.1", 5432, PROTO_TCP).kind, JUDGED_REFUSED);
+	bind_name("db.example.com", "93.184.0.1");
+	assert_int_equal(judge("93.184.0.1", 5432, PROTO_TCP).kind, JUDGED_FORWARD);
+	assert_int_equal(judge("93.184.0.2", 5432, PROTO_TCP).kind, JUDGED_REFUSED);
+	assert_int_equal(judge("93.184.0.1", 5433, PROTO_TCP).verdict.reason,
+			 REASON_PORT_NOT_ALLOWED);
+}
+
+/* A deny of a name counts where its address alone would pass: under open, any, and by address. */
+static void a_denied_name_is_refused_at_its_address(void **state)
+{
+	static const char *const bases[] = {"open", "any"};
+
+	for (size_t i = 0; i < 2; i++) {
+		begin(bases[i], NULL, deny_db);
+		assert_int_equal(judge("93.184.0.1", 5432, PROTO_TCP).kind, JUDGED_FORWARD);
+		bind_name("db.example.com", "93.184.0.1");
+		assert_int_equal(judge("93.184.0.1", 5432, PROTO_TCP).kind, JUDGED_REFUSED);
+		assert_int_equal(judge("93.184.0.1", 5432, PROTO_TCP).verdict.reason,
+				 REASON_DENIED_BY_RULE);
+		assert_int_equal(judge("93.184.0.1", 5433, PROTO_TCP).kind, JUDGED_FORWARD);
+		if (i == 0)
+			end(NULL);
+	}
+}
+
+static void a_denied_name_is_refused_though_its_address_is_listed(void **state)
+{
+	static const char *const allow[] = {"93.184.0.1", NULL};
+
+	begin("deny", allow, deny_db);
+	bind_name("db.example.com", "93.184.0.1");
+	assert_int_equal(judge("93.184.0.1", 5432, PROTO_TCP).kind, JUDGED_REFUSED);
+	assert_int_equal(judge("93.184.0.1", 22, PROTO_TCP).kind, JUDGED_FORWARD);
+}
+
+/* Two names on one address of a CDN: the allowed one is reached, whatever the other's fate. */
+static void one_allowed_name_of_an_address_is_enough(void **state)
+{
+	static const char *const deny[] = {"ads.example.net:5432", NULL};
+
+	begin("deny", allow_db, deny);
+	bind_name("db.example.com", "93.184.0.1");
+	bind_name("ads.example.net", "93.184.0.1");
+	assert_int_equal(judge("93.184.0.1", 5432, PROTO_TCP).kind, JUDGED_FORWARD);
+	assert_string_equal(judge("93.184.0.1", 5432, PROTO_TCP).name.s, "db.example.com");
+}
+
+static void a_denied_address_stands_whatever_its_names(void **state)
+{
+	static const char *const deny[] = {"93.184.0.0/24", NULL};
+
+	begin("deny", allow_db, deny);
+	bind_name("db.example.com", "93.184.0.1");
+	assert_int_equal(judge("93.184.0.1", 5432, PROTO_TCP).kind, JUDGED_REFUSED);
+}
+
+static void a_web_port_by_name_is_judged_again_inside(void **state)
+{
+	static const char *const allow[] = {"www.example.com", NULL};
+	struct endpoint to = {.addr = address("93.184.0.1"), .port = 443};
+	struct name right = name("www.example.com"), other = name("evil.example.net");
+
+	begin("deny", allow, NULL);
+	bind_name("www.example.com", "93.184.0.1");
+	assert_true(judge("93.184.0.1", 443, PROTO_TCP).verdict.check_name);
+	assert_true(judge_server_name(&gate, &to, &right, NULL, NULL).allow);
+	assert_false(judge_server_name(&gate, &to, &other, NULL, NULL).allow);
+	to.addr = address("93.184.0.2");
+	assert_int_equal(judge_server_name(&gate, &to, &right, NULL, NULL).reason,
+			 REASON_SNI_MISMATCH);
+}
+
+static void dns_is_answered_wherever_it_is_sent(void **state)
+{
+	begin("deny", NULL, NULL);
+	assert_int_equal(judge("8.8.8.8", 53, PROTO_UDP).kind, JUDGED_DNS);
+	assert_int_equal(judge("8.8.8.8", 53, PROTO_TCP).kind, JUDGED_DNS);
+	assert_int_equal(judge("8.8.8.8", 853, PROTO_TCP).kind, JUDGED_REFUSED);
+}
+
+/* What the host runs on its loopback is reached by its listed port only, by TCP only. */
+static void the_gates_own_address_leads_to_listed_host_ports(void **state)
+{
+	begin("any", NULL, NULL);
+	assert_int_equal(judge("192.0.0.1", 5432, PROTO_TCP).kind, JUDGED_REFUSED);
+	assert_int_equal(judge("192.0.0.1", 5432, PROTO_TCP).verdict.reason,
+			 REASON_PORT_NOT_ALLOWED);
+	assert_int_equal(judge("fd73:616e:6467:1::1", 123, PROTO_UDP).kind, JUDGED_REFUSED);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(an_address_needs_a_name_that_was_looked_up, end),
+		cmocka_unit_test_teardown(a_denied_name_is_refused_at_its_address, end),
+		cmocka_unit_test_teardown(a_denied_name_is_refused_though_its_address_is_listed,
+					  end),
+		cmocka_unit_test_teardown(one_allowed_name_of_an_address_is_enough, end),
+		cmocka_unit_test_teardown(a_denied_address_stands_whatever_its_names, end),
+		cmocka_unit_test_teardown(a_web_port_by_name_is_judged_again_inside, end),
+		cmocka_unit_test_teardown(dns_is_answered_wherever_it_is_sent, end),
+		cmocka_unit_test_teardown(the_gates_own_address_leads_to_listed_host_ports, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
