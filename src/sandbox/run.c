@@ -301,6 +301,8 @@ int sandbox_run(const struct run_options *o)
 		supervisor_run(&s);
 		status = s.status;
 		terminal_end(&s.terminal, s.own_failure || status > 128);
+		if (s.networked && !s.own_failure)
+			supervisor_drain(&s);
 		say_closing(&s);
 	}
 	take_down(&s);

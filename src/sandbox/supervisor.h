@@ -4,6 +4,7 @@
  *
  *	run.c		makes the parts in the order that keeps it closed: airlock, gate ready,
  *engine supervisor.c	the loop: ends, signals, a new gate for a dead one, news of the host
+ *	drain.c		the time between the command's end and the gate's
  *	report.c	the answers of the control socket
  *
  * Private to src/sandbox.
@@ -64,6 +65,12 @@ int supervisor_start_gate(struct supervisor *s, struct err *e) sg_must_check;
 
 /* Until the engine has ended; sets status. */
 void supervisor_run(struct supervisor *s);
+
+/*
+ * After the command's end, what it has sent goes on its way, as it would from the kernel of a host
+ * without a gate: returns when no flow is open, when nothing more gets through, or at a signal.
+ */
+void supervisor_drain(struct supervisor *s);
 
 /* control_answer_fn with the supervisor as context. */
 json_t *report_answer(void *ctx, const json_t *request);
