@@ -69,7 +69,7 @@ struct file_request {
 };
 
 /* Where sandgate's own files are inside. */
-#define SANDBOX_FILES	   "/run/sandgate"
+#define SANDBOX_FILES	   "/run/sandbox-files"
 #define SANDBOX_APT_CONFIG SANDBOX_FILES "/apt.conf"
 
 /* 0, or -1 with the message and nothing to free. */

@@ -21,7 +21,7 @@ static json_int_t number_at(const json_t *status, const char *group, const char 
 
 static json_int_t generation(const struct supervisor *s)
 {
-	return s->rules ? (json_int_t)ruleset_generation(s->rules) : 1;
+	return (json_int_t)ruleset_generation(s->rules);
 }
 
 static json_t *answer_ls(struct supervisor *s)

@@ -23,7 +23,7 @@
 
 extern char **environ;
 
-enum { CLOSING_MS = 3000 };
+enum { CLOSING_MS = 3000, FIRST_GENERATION = 1 };
 
 /* --- the parts --- */
 
@@ -211,10 +211,33 @@ static int find_command(struct supervisor *s, const char *cwd, struct err *e)
 	return EXIT_NOT_FOUND;
 }
 
-/* 0, or the exit status with the message. */
-static int make_parts(struct supervisor *s, struct err *e)
+/* What can be found wrong before anything is made that must be taken down. */
+static int make_plan(struct supervisor *s, const char *cwd, struct err *e)
 {
 	const struct run_options *o = s->options;
+
+	if (!engine_find())
+		return err_set(e, "bubblewrap is not installed; apt-get install bubblewrap");
+	if (check_policy(o->policy, e))
+		return -1;
+	s->rules = ruleset_compile(o->policy, FIRST_GENERATION, e);
+	if (!s->rules || runtime_dir_claim(&s->dir, o->name, cwd, e))
+		return -1;
+	return plan_files(s, cwd, e) || make_environment(s, e) ? -1 : 0;
+}
+
+static int make_parts(struct supervisor *s, struct err *e)
+{
+	s->control = control_open(s->dir.fd, report_answer, s, e);
+	if (!s->control || (s->networked && make_gate(s, e)))
+		return -1;
+	say_first_lines(s);
+	return make_engine(s, e);
+}
+
+/* 0, or the exit status with the message. */
+static int make_all(struct supervisor *s, struct err *e)
+{
 	_cleanup_free_ char *cwd = getcwd(NULL, 0);
 	int status;
 
@@ -223,23 +246,12 @@ static int make_parts(struct supervisor *s, struct err *e)
 			cwd ? "it cannot be reached" : strerror(errno));
 		return EXIT_SANDGATE;
 	}
-	if (check_policy(o->policy, e) || runtime_dir_claim(&s->dir, o->name, cwd, e) ||
-	    plan_files(s, cwd, e) || make_environment(s, e))
+	if (make_plan(s, cwd, e))
 		return EXIT_SANDGATE;
 	status = find_command(s, cwd, e);
-	if (status)
-		return status;
-	s->rules = ruleset_compile(o->policy, 1, e);
-	if (!s->rules || !engine_find()) {
-		if (s->rules)
-			err_set(e, "bubblewrap is not installed; apt-get install bubblewrap");
-		return EXIT_SANDGATE;
-	}
-	s->control = control_open(s->dir.fd, report_answer, s, e);
-	if (!s->control || (s->networked && make_gate(s, e)))
-		return EXIT_SANDGATE;
-	say_first_lines(s);
-	return make_engine(s, e) ? EXIT_SANDGATE : 0;
+	if (status == 0 && make_parts(s, e))
+		status = EXIT_SANDGATE;
+	return status;
 }
 
 static void take_down(struct supervisor *s)
@@ -294,7 +306,7 @@ int sandbox_run(const struct run_options *o)
 		return EXIT_SANDGATE;
 	}
 	terminal_open(&s.terminal);
-	status = make_parts(&s, &e);
+	status = make_all(&s, &e);
 	if (status) {
 		supervisor_say(&e);
 	} else {

@@ -58,6 +58,12 @@ static void deliver_held(struct supervisor *s)
 	s->held_signals = 0;
 }
 
+static void continue_engine(struct supervisor *s)
+{
+	s->stopped = false;
+	kill(-s->engine.pid, SIGCONT);
+}
+
 static bool asks_for_end(int signo)
 {
 	return signo == SIGTERM || signo == SIGINT || signo == SIGHUP || signo == SIGQUIT;
@@ -67,6 +73,8 @@ static void pass_signal(struct supervisor *s, int signo)
 {
 	if (s->let_go) {
 		engine_signal(&s->engine, signo);
+		if (s->stopped && asks_for_end(signo))
+			continue_engine(s);
 	} else if (asks_for_end(signo)) {
 		s->own_failure = true;
 		s->status = SIGNAL_STATUS + signo;
@@ -96,9 +104,12 @@ static void command_ended(struct supervisor *s, int status)
 	s->status = EXIT_SANDGATE;
 }
 
+/* Without a terminal there is no shell that would see a stopped job and continue it. */
 static void engine_stopped(struct supervisor *s, int signo)
 {
-	if (!terminal_sandbox_stopped(&s->terminal, signo))
+	if (s->terminal.fd < 0)
+		s->stopped = true;
+	else if (!terminal_sandbox_stopped(&s->terminal, signo))
 		terminal_stop_job(&s->terminal, signo);
 }
 
@@ -120,8 +131,10 @@ static void take_signal(struct supervisor *s, int signo)
 	if (signo == SIGCHLD)
 		look_at_engine(s);
 	/* A stop of the job: the sandbox first, and then, when that is seen, the supervisor. */
-	if (signo == SIGTSTP || signo == SIGCONT)
+	if (signo == SIGTSTP)
 		kill(-s->engine.pid, signo);
+	if (signo == SIGCONT)
+		continue_engine(s);
 	for (size_t i = 0; i < sg_array_len(passed_signals); i++)
 		if (passed_signals[i] == signo)
 			pass_signal(s, signo);

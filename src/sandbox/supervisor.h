@@ -55,6 +55,7 @@ struct supervisor {
 	struct terminal terminal;
 	uint64_t held_signals; /* bits: came before the command was there to get them */
 	bool let_go;	       /* the command runs */
+	bool stopped;	       /* and was stopped, where there is no terminal */
 	bool ended;
 	bool own_failure; /* and not the command's end */
 	int status;	  /* of `sandgate run` */
