@@ -88,3 +88,19 @@ def test_two_persons_at_once(world, program):
     finally:
         for s in pair:
             s.close()
+
+
+def test_large_files_of_the_host(world, sandgate):
+    """A hosts file of 100,000 lines, a resolver configuration of 5,000."""
+    machine = world.machine
+    before = machine.read("/etc/hosts")
+    site = world.site("last.example.com", dns=False)
+    lines = "".join(f"10.{i >> 16}.{i >> 8 & 255}.{i & 255} h{i}.example.org\n" for i in range(100000))
+    machine.write("/etc/hosts", f"{before}{site.address} last.example.com\n{lines}")
+    machine.write("/etc/resolv.conf", "nameserver 192.168.77.1\n" + "".join(
+        f"nameserver 10.0.0.{i % 250}\n" for i in range(5000)))
+    try:
+        done = sandgate.run("--only", "last.example.com", command="curl -sS http://last.example.com/")
+        assert done.out == "hello from last.example.com\n" and done.seconds < 3, done
+    finally:
+        machine.write("/etc/hosts", before)

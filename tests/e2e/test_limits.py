@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Limits: each is a policy key; reaching one is a refusal with its own reason."""
 
+import asyncio
+import os
 import time
 
 from internet.services import echo_tcp
+from program import read_proc
 
 
 def limited(world, sandgate, address, limits):
@@ -113,3 +116,99 @@ def little(address):
 report(much=send(sys.argv[1]), other=little(sys.argv[2]))
 """, a, b)
     assert got.json["much"] in ("ECONNRESET", "EPIPE") and got.json["other"] == "hello", got
+
+
+def test_few_descriptors_are_a_limit_and_no_fault(world, sandgate):
+    """A machine that gives 90 descriptors: what does not fit is refused with its reason."""
+    address = world.address()
+    echo_tcp(world, address, 7000)
+    work = world.machine.new_work()
+    code = f"""
+import socket
+flows, refused = [], 0
+for n in range(85):
+    try:
+        s = socket.create_connection(("{address}", 7000), 5); s.send(b"x"); s.recv(1); flows.append(s)
+    except OSError: refused += 1
+for s in flows: s.close()
+import time; time.sleep(1)
+again = socket.create_connection(("{address}", 7000), 5); again.send(b"y")
+print(len(flows), refused, again.recv(1))
+"""
+    world.machine.write(f"{work}/p.py", code, "dev")
+    done = world.machine.run(["bash", "-c", f"ulimit -Sn 90; ulimit -Hn 90; exec {sandgate.path} run --only "
+                              f"{address} -- python3 p.py"], cwd=work)
+    opened, refused, again = done.stdout.split()
+    assert int(opened) >= 10 and int(opened) + int(refused) == 85 and again == "b'y'", done
+    assert "too many connections" in done.stderr, done
+
+
+def test_a_gate_that_has_nothing_to_do_does_nothing(world, sandgate):
+    """Flows in every state that can last: none of them makes the gate turn."""
+    address = world.address()
+
+    async def stall(reader, writer):
+        writer.transport.pause_reading()
+        await asyncio.sleep(60)
+
+    async def silent(reader, writer):
+        await asyncio.sleep(60)
+
+    async def end_at_once(reader, writer):
+        writer.write_eof()
+        await asyncio.sleep(60)
+    for port, handler in ((7001, stall), (7002, silent), (7003, end_at_once)):
+        world.tcp(address, port, handler)
+    echo_tcp(world, address, 7004)
+    site = world.site("api.example.com", "other.example.com")
+    box = sandgate.box("--only", f"{address},api.example.com,93.185.0.1")
+    assert box.run("getent hosts api.example.com").ok
+    states = box.start_python("""
+keep = []
+def fill(s):
+    s.settimeout(0.5)
+    try:
+        while True: s.send(b"x" * 65536)
+    except OSError: pass
+def flow(address, port, first=b"", full=False, end=False, urgent=False):
+    s = dial(address, port)
+    keep.append(s)
+    s.send(first)
+    if urgent: s.send(b"!", socket.MSG_OOB); s.send(b"more")
+    if full: fill(s)
+    if end: s.shutdown(socket.SHUT_WR)
+far, site = sys.argv[1:]
+flow(far, 7001, full=True)
+flow(far, 7002, b"x", end=True)
+flow(far, 7002, urgent=True)
+flow(far, 7003)
+flow(far, 7003, end=True)
+flow(far, 7004, full=True)
+flow(far, 7004, urgent=True)
+s = socket.socket(); s.setblocking(False); s.connect_ex(("93.185.0.1", 80)); keep.append(s)
+get = b"GET / HTTP/1.1\\r\\nHost: %s\\r\\n%s\\r\\n"
+flow(site, 443)
+flow(site, 443, client_hello("other.example.com"))
+flow(site, 80, get % (b"other.example.com", b""))
+flow(site, 80, get % (b"other.example.com", b"Content-Length: 99999999\\r\\n"), full=True)
+flow(site, 80, get % (b"api.example.com", b"Content-Length: 99999999\\r\\n"))
+flow(site, 80, get % (b"api.example.com", b"Upgrade: x\\r\\nConnection: Upgrade\\r\\n") + b"more")
+flow("192.0.0.1", 53, b"\\0")
+flow("192.0.0.1", 53, b"\\0\\x20", end=True)
+report(set=len(keep))
+time.sleep(20)
+""", address, site.address)
+    time.sleep(4)
+    busy = []
+    for _ in range(3):
+        before = processor_time(box.gate_pid)
+        time.sleep(1)
+        busy.append(processor_time(box.gate_pid) - before)
+    states.kill()
+    assert min(busy) <= 0.02 and max(busy) < 0.3, busy
+
+
+def processor_time(pid):
+    """Seconds of processor time that a process has used."""
+    fields = read_proc(pid, "stat").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
