@@ -44,17 +44,18 @@ static json_t *answer_status(struct gate *g, json_t *request)
 	dns_server_count(g->dns, &dns);
 	dns_server_each_wildcard(g->dns, append_wildcard, wildcards);
 	return json_pack(
-		"{s:I, s:{s:I, s:I}, s:{s:I, s:I, s:I}, s:{s:I, s:I, s:I}, s:{s:I, s:I}, s:I, s:I, s:I, s:o}",
+		"{s:I, s:{s:I, s:I}, s:{s:I, s:I, s:I, s:I}, s:{s:I, s:I, s:I}, s:{s:I, s:I}, s:I, s:I, s:I, s:o}",
 		"generation", (json_int_t)ruleset_generation(g->rules), "frames", "denied",
 		(json_int_t)(c->frames_denied + dns.refused), "noise", (json_int_t)c->frames_noise,
 		"flows", "opened", (json_int_t)c->flows_opened, "refused",
 		(json_int_t)c->flows_refused, "open",
-		(json_int_t)(flows_open(g->flows) + datagrams_open(g->datagrams)), "dns",
-		"answered", (json_int_t)dns.answered, "refused", (json_int_t)dns.refused, "failed",
-		(json_int_t)dns.failed, "requests", "inspected", (json_int_t)c->requests_inspected,
-		"refused", (json_int_t)c->requests_refused, "bytes_out", (json_int_t)c->bytes_out,
-		"bytes_in", (json_int_t)c->bytes_in, "refusals",
-		(json_int_t)refusals_total(g->refusals), "wildcards", wildcards);
+		(json_int_t)(flows_open(g->flows) + datagrams_open(g->datagrams)), "sending",
+		(json_int_t)flows_sending(g->flows), "dns", "answered", (json_int_t)dns.answered,
+		"refused", (json_int_t)dns.refused, "failed", (json_int_t)dns.failed, "requests",
+		"inspected", (json_int_t)c->requests_inspected, "refused",
+		(json_int_t)c->requests_refused, "bytes_out", (json_int_t)c->bytes_out, "bytes_in",
+		(json_int_t)c->bytes_in, "refusals", (json_int_t)refusals_total(g->refusals),
+		"wildcards", wildcards);
 }
 
 struct refusal_list {

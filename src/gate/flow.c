@@ -25,20 +25,20 @@ const int flow_syscalls[] = {SCMP_SYS(setsockopt), SCMP_SYS(shutdown), SCMP_SYS(
 
 /* ---- what ends a flow ---- */
 
-/* A close is a reset (SO_LINGER {1, 0}) unless this was called: a dead gate never looks complete.
- */
-static void allow_orderly_close(int fd)
+/* Before this a close is a reset (SO_LINGER {1, 0}): what a dead gate cut never looks complete. */
+void flow_complete_side(struct side *s)
 {
 	static const struct linger off = {0, 0};
 
-	if (fd >= 0)
-		setsockopt(fd, SOL_SOCKET, SO_LINGER, &off, sizeof(off));
+	if (s->watch.fd >= 0 && !s->orderly)
+		setsockopt(s->watch.fd, SOL_SOCKET, SO_LINGER, &off, sizeof(off));
+	s->orderly = true;
 }
 
 void flow_close(struct flow *fl)
 {
-	allow_orderly_close(fl->in.watch.fd);
-	allow_orderly_close(fl->out.watch.fd);
+	flow_complete_side(&fl->in);
+	flow_complete_side(&fl->out);
 	flow_table_free(fl);
 }
 
@@ -86,7 +86,7 @@ void flow_linger(struct flow *fl, struct span last_words)
 	loop_close(flow_loop(fl), &fl->out.watch);
 	flow_drop_pipes(fl);
 	(void)!send(fl->in.watch.fd, last_words.p, last_words.n, MSG_NOSIGNAL);
-	allow_orderly_close(fl->in.watch.fd);
+	flow_complete_side(&fl->in);
 	shutdown(fl->in.watch.fd, SHUT_WR);
 	flow_set_timer(fl, LINGER_MS);
 	drain(fl);
@@ -323,6 +323,18 @@ static bool still_admitted(struct flow *fl)
 	if (fl->inspection == INSPECT_NOTHING || fl->state != FLOW_RELAYING || !fl->name.n)
 		return true;
 	return judge_server_name(fl->gate, &fl->dst, &fl->name, NULL, NULL).allow;
+}
+
+uint32_t flows_sending(const struct flows *f)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < f->used; i++) {
+		const struct flow *fl = &f->flow[i];
+
+		n += fl->state >= FLOW_OFFERED && fl->state <= FLOW_RELAYING && !fl->up.ended;
+	}
+	return n;
 }
 
 void flows_rejudge(struct flows *f)

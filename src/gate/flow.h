@@ -46,6 +46,7 @@ struct side {
 	struct watch watch;
 	bool readable, writable; /* edge-triggered: true until the kernel said EAGAIN */
 	bool hangup;		 /* EPOLLRDHUP seen: the end of the stream is in the buffer */
+	bool orderly;		 /* a close is no reset: the stream to it is complete */
 	bool urgent;		 /* EPOLLPRI seen: a short read does not mean empty; no splice */
 };
 
@@ -70,7 +71,7 @@ struct flow {
 	struct timer timer;
 	enum inspection inspection;
 	bool by_default;	 /* admitted by the base, not by a rule */
-	bool no_delay;	      /* set on the host's socket already */
+	bool no_delay;		 /* set on the host's socket already */
 	bool keepalive;		 /* set on the host's socket already */
 	bool timer_is_idle;	 /* INSPECTING: not one octet of the client yet */
 	bool queued;		 /* in the list of flows to go on with in the next turn */
@@ -97,6 +98,8 @@ struct flows;
 struct flows *flows_new(struct gate *g, uint32_t max_flows, int listen_v4, int listen_v6,
 			struct err *e);
 uint32_t flows_open(const struct flows *f);
+/* Those whose client has not come to the end of what it sends. */
+uint32_t flows_sending(const struct flows *f);
 
 /* One more new flow, TCP or not, within limits.flows_per_second and its burst? Counts it. */
 bool flows_within_rate(struct flows *f);
@@ -125,6 +128,8 @@ void flow_abort(struct flow *fl); /* RST both ways */
 void flow_refuse(struct flow *fl, enum refusal_proto proto, enum reason r, const struct name *n);
 void flow_linger(struct flow *fl, struct span last_words); /* write, half-close, drain */
 void flow_begin_relay(struct flow *fl);
+/* All that was to go to this side has gone: the kernel delivers it, whatever becomes of the gate. */
+void flow_complete_side(struct side *s);
 
 /* relay.c */
 enum moved {

@@ -314,6 +314,9 @@ static void end_way(struct way w)
 {
 	w.d->ended = true;
 	w.source->readable = false;
+	/* A refusal still goes to the sandbox's side. */
+	if (!w.flow->refusing)
+		flow_complete_side(w.sink);
 	/* The sandbox's side stays open for the refusal; the last of two ends is told by the close.
 	 */
 	if (w.flow->refusing ? w.d == &w.flow->up : !w.flow->up.ended || !w.flow->down.ended)

@@ -7,12 +7,12 @@
 
 enum {
 	STEP_MS = 5,
-	STANDSTILL_MS = 200, /* an open flow that sends nothing only waits for the far side's end */
+	STANDSTILL_MS = 2000, /* a far side that takes nothing */
 	DRAIN_MS = 30000,
 };
 
 struct progress {
-	json_int_t flows_open, octets;
+	json_int_t sending, octets;
 };
 
 /* False when there is no gate to ask. */
@@ -23,8 +23,8 @@ static bool look(struct supervisor *s, struct progress *p)
 
 	if (!status)
 		return false;
-	p->flows_open =
-		json_integer_value(json_object_get(json_object_get(status, "flows"), "open"));
+	p->sending =
+		json_integer_value(json_object_get(json_object_get(status, "flows"), "sending"));
 	p->octets = json_integer_value(json_object_get(status, "bytes_out"));
 	json_decref(status);
 	return true;
@@ -50,7 +50,7 @@ void supervisor_drain(struct supervisor *s)
 	mono_t now = mono_now(), moved = now, end = mono_add_ms(now, DRAIN_MS);
 	struct progress p, last = {.octets = -1};
 
-	while (look(s, &p) && p.flows_open > 0) {
+	while (look(s, &p) && p.sending > 0) {
 		now = mono_now();
 		if (p.octets != last.octets)
 			moved = now;

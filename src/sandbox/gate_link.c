@@ -192,6 +192,13 @@ void gate_link_stop(struct gate_link *g)
 	forget(g);
 }
 
+void gate_link_leave(struct gate_link *g)
+{
+	if (g->pidfd >= 0)
+		pidfd_signal(g->pidfd, SIGKILL);
+	forget(g);
+}
+
 void gate_link_bury(struct gate_link *g, struct err *how)
 {
 	int status;

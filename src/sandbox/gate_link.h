@@ -43,6 +43,12 @@ json_t *gate_link_resolver_request(const struct resolver_config *c);
 /* Ends it, orderly if it takes the hint, and waits for its end. */
 void gate_link_stop(struct gate_link *g);
 
+/*
+ * Ends it and does not wait: the kernel takes tens of milliseconds to take a tun device down, and
+ * nobody needs to see that. For the end of the supervisor only, whose children are init's then.
+ */
+void gate_link_leave(struct gate_link *g);
+
 /* It has ended by itself: gets rid of what is left, and says how in `how`. */
 void gate_link_bury(struct gate_link *g, struct err *how);
 

@@ -70,7 +70,10 @@ int publish_ports_open(const struct policy *p, struct gate_publish **out, size_t
 
 void publish_ports_close(struct gate_publish *v, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
+		/* The gate may still be on its way out with a copy: the port is free at once. */
+		shutdown(v[i].listener, SHUT_RDWR);
 		close(v[i].listener);
+	}
 	free(v);
 }

@@ -12,7 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <unistd.h>
 
 #include "sandbox/command_path.h"
 #include "sandbox/environment.h"
@@ -254,12 +256,33 @@ static int make_all(struct supervisor *s, struct err *e)
 	return status;
 }
 
+/*
+ * Closing the last descriptor of an inotify instance, or of a network namespace, waits for a grace
+ * period of the kernel's. A child that holds copies of them is killed by the end of this process
+ * and waits in its place.
+ */
+static void leave_slow_closes_behind(void)
+{
+	pid_t self = getpid();
+
+	if (fork() != 0)
+		return;
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != self)
+		_exit(EXIT_SUCCESS);
+	setsid();
+	/* Whoever reads what the command writes is waiting for its end. */
+	close_range(STDIN_FILENO, STDERR_FILENO, 0);
+	for (;;)
+		pause();
+}
+
 static void take_down(struct supervisor *s)
 {
+	if (s->networked)
+		leave_slow_closes_behind();
 	control_close(s->control);
 	engine_close(&s->engine);
-	if (s->gate.pid > 0)
-		gate_link_stop(&s->gate);
+	gate_link_leave(&s->gate);
 	airlock_close(&s->airlock);
 	publish_ports_close(s->publish, s->n_publish);
 	host_state_close(&s->host);
