@@ -12,7 +12,7 @@ test:
 demo:
 	@./demo
 bench: all
-	@tests/bench/run
+	@tests/bench/run --build $(BUILD) $(BENCH)
 install: all
 	@meson install -C $(BUILD)
 format:

@@ -12,7 +12,7 @@ import time
 from . import world
 
 START_SECONDS = 10
-MEASURE_SECONDS = 20
+MEASURE_SECONDS = 60
 
 
 class Failed(Exception):
