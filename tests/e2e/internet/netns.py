@@ -57,18 +57,30 @@ def _open_own(kind):
 
 
 class View:
-    """A mount namespace made by running a shell script of mounts in it."""
+    """A mount namespace made by running a shell script of mounts in it.
+
+    Its root is kept as well: entering a mount namespace leads to the root of that, which is not the
+    caller's when the caller is in a chroot, and then files of the machine outside would be written.
+    """
 
     def __init__(self, script):
         def make():
             unshare(CLONE_FS | CLONE_NEWNS)
             subprocess.run(["sh", "-e", "-c", "mount --make-rprivate /\n" + script], check=True)
-            return _open_own("mnt")
+            return _open_own("mnt"), os.open("/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
 
-        self.fd = in_thread(make)
+        self.fd, self.root = in_thread(make)
+
+    def enter(self):
+        """For a thread of its own."""
+        unshare(CLONE_FS)
+        setns(self.fd, CLONE_NEWNS)
+        os.fchdir(self.root)
+        os.chroot(".")
 
     def close(self):
         os.close(self.fd)
+        os.close(self.root)
 
 
 class Place:
@@ -105,8 +117,7 @@ class Place:
         def inside():
             setns(self.fd, CLONE_NEWNET)
             if view is not None:
-                unshare(CLONE_FS)
-                setns(view.fd, CLONE_NEWNS)
+                view.enter()
             return work()
 
         return in_thread(inside)
