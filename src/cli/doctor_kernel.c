@@ -98,8 +98,8 @@ void doctor_user_namespaces(struct finding *f)
 		}
 	finding_bad(
 		f, FINDING_MISSING,
-		"if this is a container, start it with a seccomp and AppArmor profile that allows "
-		"unshare",
+		"in a container: start it with seccomp and AppArmor profiles that allow unshare; "
+		"in a chroot the kernel allows none",
 		"the kernel refuses user namespaces (%s)", strerror(failed));
 }
 
