@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/masked_files.h"
 
+#include <dirent.h>
 #include <errno.h>
-#include <ftw.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,63 +12,101 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FOLDERS_OPEN = 16 };
+enum { DEPTH_MAX = 16 };
 
-/* nftw has no context: for the length of one walk, on the one thread there is. */
-static FILE *found;
-static size_t n_found;
+struct walk {
+	FILE *found; /* paths, each with its NUL */
+	size_t n;
+	char path[PATH_MAX];
+	bool failed;
+};
 
-/* Without its capabilities root reads as any other user does; an empty file has nothing to hide. */
-static bool is_worth_it(const struct stat *st)
+/*
+ * Root has no capability in the sandbox: it reads as the owner, by its groups, or as others do. An
+ * empty file has nothing to hide.
+ */
+static bool is_roots_only(const struct stat *st)
 {
-	if (S_ISREG(st->st_mode) && st->st_size == 0)
+	bool folder = S_ISDIR(st->st_mode);
+	mode_t others = folder ? S_IROTH | S_IXOTH : S_IROTH;
+
+	if ((st->st_mode & others) == others || (!folder && st->st_size == 0))
 		return false;
-	return st->st_uid == 0 || st->st_gid == 0 || group_member(st->st_gid);
+	return st->st_uid == 0 || st->st_gid == 0 || st->st_gid == getegid();
 }
+
+static void walk_folder(struct walk *w, int parent, const char *name, size_t used, unsigned depth);
 
 /* Links are not followed: what they point to in /etc is met by itself. */
-static int visit(const char *path, const struct stat *st, int kind, struct FTW *at)
+static void visit(struct walk *w, int folder, const char *name, size_t used, unsigned depth)
 {
-	bool folder = kind == FTW_D || kind == FTW_DNR;
-	mode_t needed = folder ? S_IROTH | S_IXOTH : S_IROTH;
+	struct stat st;
+	size_t n = strlen(name);
 
-	if (kind == FTW_SL || kind == FTW_NS || (!folder && !S_ISREG(st->st_mode)))
-		return FTW_CONTINUE;
-	if ((st->st_mode & needed) == needed || !is_worth_it(st))
-		return FTW_CONTINUE;
-	fwrite(path, 1, strlen(path) + 1, found);
-	n_found++;
-	return folder ? FTW_SKIP_SUBTREE : FTW_CONTINUE;
+	if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)))
+		return;
+	if (used + 1 + n >= sizeof(w->path)) {
+		w->failed = true;
+		return;
+	}
+	w->path[used] = '/';
+	memcpy(w->path + used + 1, name, n + 1);
+	/* What lies deeper than anyone looks is hidden whole. */
+	if (is_roots_only(&st) || (S_ISDIR(st.st_mode) && depth == DEPTH_MAX)) {
+		fwrite(w->path, 1, used + 1 + n + 1, w->found);
+		w->n++;
+	} else if (S_ISDIR(st.st_mode)) {
+		walk_folder(w, folder, name, used + 1 + n, depth);
+	}
 }
 
-static int walk(char **store)
+static void walk_folder(struct walk *w, int parent, const char *name, size_t used, unsigned depth)
+{
+	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+
+	/* A folder that is gone or cannot be read shows the sandbox nothing either. */
+	if (!d) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while (!w->failed && (entry = readdir(d)))
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+			visit(w, dirfd(d), entry->d_name, used, depth + 1);
+	closedir(d);
+}
+
+static int walk_etc(struct walk *w, char **store)
 {
 	size_t size = 0;
-	int rc = 0;
 
-	n_found = 0;
-	found = open_memstream(store, &size);
-	if (!found)
+	w->found = open_memstream(store, &size);
+	if (!w->found)
 		return -1;
-	if (geteuid() == 0 && access("/etc", R_OK) == 0)
-		rc = nftw("/etc", visit, FOLDERS_OPEN, FTW_PHYS | FTW_ACTIONRETVAL);
-	if (fclose(found) != 0)
-		rc = -1;
-	found = NULL;
-	return rc;
+	strcpy(w->path, "/etc");
+	if (geteuid() == 0)
+		walk_folder(w, AT_FDCWD, w->path, strlen(w->path), 0);
+	if (fclose(w->found) != 0)
+		return -1;
+	errno = ENAMETOOLONG;
+	return w->failed ? -1 : 0;
 }
 
 const char **masked_files_list(char **store)
 {
+	struct walk w = {0};
 	const char **list;
 	char *at;
 
 	*store = NULL;
-	if (walk(store))
+	if (walk_etc(&w, store))
 		return NULL;
-	list = calloc(n_found + 1, sizeof(*list));
+	list = calloc(w.n + 1, sizeof(*list));
 	at = *store;
-	for (size_t i = 0; list && i < n_found; i++) {
+	for (size_t i = 0; list && i < w.n; i++) {
 		list[i] = at;
 		at += strlen(at) + 1;
 	}
