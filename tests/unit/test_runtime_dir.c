@@ -30,8 +30,9 @@ static int make_person(void **state)
 	strcpy(runtime, "/tmp/sandgate-unit-XXXXXX");
 	if (!mkdtemp(runtime))
 		return -1;
-	if (geteuid() == 0 && (chown(runtime, PERSON, PERSON) || setresgid(PERSON, PERSON, PERSON) ||
-			       setresuid(PERSON, PERSON, PERSON)))
+	if (geteuid() == 0 &&
+	    (chown(runtime, PERSON, PERSON) || setresgid(PERSON, PERSON, PERSON) ||
+	     setresuid(PERSON, PERSON, PERSON)))
 		return -1;
 	/* Cleared by the change of user, and needed for /proc/self. */
 	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
