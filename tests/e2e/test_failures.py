@@ -144,6 +144,8 @@ def test_many_starts_and_kills_leave_nothing(sandgate):
 # What breaks it, as root in a mount namespace or as root of a user namespace of the person's own.
 MISSING = {
     "tun": ("mount --bind /dev/null /dev/net/tun", "tun"),
+    "tun-absent": ("mount -t tmpfs none /dev/net", "tun"),
+    "tun-shut": ("mount -t tmpfs -o mode=755 none /dev/net && mknod -m 600 /dev/net/tun c 10 200", "tun"),
     "bwrap": ("mount --bind /dev/null /usr/bin/bwrap", "bubblewrap"),
     "userns": ("echo 0 > /proc/sys/user/max_user_namespaces", "user namespace"),
     "netns": ("echo 0 > /proc/sys/user/max_net_namespaces", "network namespace"),

@@ -3,6 +3,7 @@
 
 import pytest
 
+from internet.services import echo_tcp, echo_udp
 from program import Sandgate
 
 
@@ -104,3 +105,42 @@ def test_large_files_of_the_host(world, sandgate):
         assert done.out == "hello from last.example.com\n" and done.seconds < 3, done
     finally:
         machine.write("/etc/hosts", before)
+
+
+@pytest.mark.parametrize("verdict", ["drop", "reject"])
+def test_a_machine_with_a_firewall_of_its_own(world, sandgate, verdict):
+    """What the machine itself may not reach ends inside as it would outside: at once, or not at all."""
+    address, other = world.address(), world.address()
+    for a in (address, other):
+        echo_tcp(world, a, 7000)
+        echo_udp(world, a, 7000)
+    machine = world.machine
+    machine.run(["nft", f"table ip wall {{ chain o {{ type filter hook output priority 0; ip daddr {address} {verdict}; }}; }}"],
+                person="root").check_returncode()
+    try:
+        box = sandgate.box("--only", f"{address},{other}")
+        got = box.python("""
+report(shut=try_dial(sys.argv[1], 7000, 2), udp=ask_udp(sys.argv[1], 7000, b"x", 1), open=try_dial(sys.argv[2], 7000)[0])
+""", address, other).json
+        assert got["shut"][0] != "connected" and got["udp"][0] is None and got["open"] == "connected", got
+        if verdict == "reject":
+            assert got["shut"][0] == "ECONNREFUSED" and got["shut"][1] < 1, got
+    finally:
+        machine.run(["nft", "delete table ip wall"], person="root")
+
+
+def test_a_link_of_a_small_mtu(world, sandgate):
+    site = world.site("api.example.com", handler=lambda r: b"x" * 3_000_000 + r.body)
+    echo_udp(world, site.address, 7000)
+    world.machine.place.ip("link set up0 mtu 1280")
+    world.internet.ip("link set down0 mtu 1280")
+    try:
+        box = sandgate.box("--only", f"api.example.com,{site.address}:7000/udp")
+        got = box.run("head -c 2000000 /dev/zero | curl -sS -T - https://api.example.com/ -H 'Content-Length: 2000000' "
+                      "-H 'Transfer-Encoding:' | wc -c")
+        assert got.out.strip() == "5000000", got
+        got = box.python("data = os.urandom(5000); report(same=ask_udp(sys.argv[1], 7000, data)[0] == data)", site.address)
+        assert got.json["same"], got
+    finally:
+        world.machine.place.ip("link set up0 mtu 1500")
+        world.internet.ip("link set down0 mtu 1500")

@@ -26,6 +26,8 @@ def test_any_forwards_everything_private_addresses_included(world, sandgate):
     got = box.python('report(tcp=try_dial(sys.argv[1], 4444)[0], private=try_dial("192.168.77.1", 8088)[0],'
                      'udp=ask_udp(sys.argv[1], 4444, b"x")[0] == b"x")', address).json
     assert got == {"tcp": "connected", "private": "connected", "udp": True}
+    world.name("router.example.com", "192.168.77.1")
+    assert box.run("dig +short router.example.com").out == "192.168.77.1\n"
     assert box.egress()["flows"]["refused"] == 0
 
 

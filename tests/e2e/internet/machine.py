@@ -120,15 +120,17 @@ class Machine:
         return path
 
     def install(self, program):
-        """Puts a program where every person of the machine can run it; returns the path there."""
+        """Puts a program, once, where every person of the machine can run it; the path there."""
         target = f"{PROGRAMS}/{os.path.basename(program)}"
-        text = open(program, "rb").read()
+        if not self.exists(target):
+            with open(program, "rb") as f:
+                octets = f.read()
 
-        def write():
-            with open(target, "wb") as f:
-                f.write(text)
-            os.chmod(target, 0o755)
-        self.place.call(write)
+            def write():
+                with open(target, "wb") as f:
+                    f.write(octets)
+                os.chmod(target, 0o755)
+            self.place.call(write)
         return target
 
     # Programs.
