@@ -74,46 +74,55 @@ report(case="pipelined", **talk(sys.argv[1], good(1) + good(2) + bad + good(3)))
     assert box.egress()["requests"]["refused"] >= 2
 
 
+def get(*fields, target="/", host="Host: api.example.com", version="HTTP/1.1"):
+    return "\r\n".join([f"GET {target} {version}", host, *fields, "", ""])
+
+
+def post(*fields, body="", version="HTTP/1.1"):
+    return "\r\n".join([f"POST / {version}", "Host: api.example.com", *fields, "", body])
+
+
+CHUNKED = "Transfer-Encoding: chunked"
+LAST = "0\r\n\r\n"
 SMUGGLING = {
-    "content-length with transfer-encoding":
-        "POST / HTTP/1.1\r\nHost: api.example.com\r\nContent-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nG",
-    "two content-lengths": "POST / HTTP/1.1\r\nHost: api.example.com\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
-    "content-lengths in a list": "POST / HTTP/1.1\r\nHost: api.example.com\r\nContent-Length: 1, 2\r\n\r\nab",
-    "a sign": "POST / HTTP/1.1\r\nHost: api.example.com\r\nContent-Length: +1\r\n\r\na",
-    "an underscore": "POST / HTTP/1.1\r\nHost: api.example.com\r\nContent-Length: 1_0\r\n\r\n0123456789",
-    "hexadecimal": "POST / HTTP/1.1\r\nHost: api.example.com\r\nContent-Length: 0x1\r\n\r\na",
-    "over 2^63": "POST / HTTP/1.1\r\nHost: api.example.com\r\nContent-Length: 9223372036854775808\r\n\r\na",
-    "a coding that is not chunked": "POST / HTTP/1.1\r\nHost: api.example.com\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
-    "chunked not last": "POST / HTTP/1.1\r\nHost: api.example.com\r\nTransfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n",
-    "chunked twice": "POST / HTTP/1.1\r\nHost: api.example.com\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-    "chunked in 1.0": "POST / HTTP/1.0\r\nHost: api.example.com\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-    "a folded line": "GET / HTTP/1.1\r\nHost: api.example.com\r\nX: a\r\n b\r\n\r\n",
-    "a space before the colon": "GET / HTTP/1.1\r\nHost: api.example.com\r\nTransfer-Encoding : chunked\r\n\r\n",
+    "content-length with transfer-encoding": post("Content-Length: 6", CHUNKED, body=LAST + "G"),
+    "two content-lengths": post("Content-Length: 1", "Content-Length: 2", body="ab"),
+    "content-lengths in a list": post("Content-Length: 1, 2", body="ab"),
+    "a sign": post("Content-Length: +1", body="a"),
+    "an underscore": post("Content-Length: 1_0", body="0123456789"),
+    "hexadecimal": post("Content-Length: 0x1", body="a"),
+    "over 2^63": post("Content-Length: 9223372036854775808", body="a"),
+    "a coding that is not chunked": post("Transfer-Encoding: xchunked", body=LAST),
+    "chunked not last": post("Transfer-Encoding: chunked, gzip", body=LAST),
+    "chunked twice": post(CHUNKED, CHUNKED, body=LAST),
+    "chunked in 1.0": post(CHUNKED, body=LAST, version="HTTP/1.0"),
+    "a folded line": get("X: a\r\n b"),
+    "a space before the colon": get("Transfer-Encoding : chunked"),
     "bare LF": "GET / HTTP/1.1\nHost: api.example.com\n\n",
-    "bare CR": "GET / HTTP/1.1\r\nHost: api.example.com\r\nX: a\rb\r\n\r\n",
-    "NUL": "GET / HTTP/1.1\r\nHost: api.example.com\r\nX: a\0b\r\n\r\n",
-    "NUL in the host": "GET / HTTP/1.1\r\nHost: api.example.com\0.evil.net\r\n\r\n",
-    "chunk size overflow":
-        "POST / HTTP/1.1\r\nHost: api.example.com\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\nab\r\n0\r\n\r\n",
-    "LF in a chunk extension":
-        "POST / HTTP/1.1\r\nHost: api.example.com\r\nTransfer-Encoding: chunked\r\n\r\n2;\nxx\r\nab\r\n0\r\n\r\n",
+    "bare CR": get("X: a\rb"),
+    "NUL": get("X: a\0b"),
+    "NUL in the host": get(host="Host: api.example.com\0.evil.net"),
+    "chunk size overflow": post(CHUNKED, body="fffffffffffffffff\r\nab\r\n" + LAST),
+    "LF in a chunk extension": post(CHUNKED, body="2;\nxx\r\nab\r\n" + LAST),
     "no host": "GET / HTTP/1.1\r\n\r\n",
-    "two hosts": "GET / HTTP/1.1\r\nHost: api.example.com\r\nHost: other.example.com\r\n\r\n",
-    "the same host twice": "GET / HTTP/1.1\r\nHost: api.example.com\r\nHost: api.example.com\r\n\r\n",
-    "userinfo": "GET http://api.example.com@other.example.com/ HTTP/1.1\r\nHost: other.example.com\r\n\r\n",
-    "a control character in the target": "GET /a\x01b HTTP/1.1\r\nHost: api.example.com\r\n\r\n",
-    "absolute form unlike host": "GET http://other.example.com/ HTTP/1.1\r\nHost: api.example.com\r\n\r\n",
-    "leading junk": "\0\0GET / HTTP/1.1\r\nHost: api.example.com\r\n\r\n",
-    "an empty line first": "\r\nGET / HTTP/1.1\r\nHost: api.example.com\r\n\r\n",
+    "two hosts": get("Host: other.example.com"),
+    "the same host twice": get("Host: api.example.com"),
+    "userinfo": get(target="http://api.example.com@other.example.com/",
+                    host="Host: other.example.com"),
+    "a control character in the target": get(target="/a\x01b"),
+    "absolute form unlike host": get(target="http://other.example.com/"),
+    "leading junk": "\0\0" + get(),
+    "an empty line first": "\r\n" + get(),
     "no protocol": "SSH-2.0-OpenSSH\r\n\r\n",
     "a TLS hello": "\x16\x03\x01\x00\x05hello",
     "HTTP/2 preface": "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
     "HTTP/0.9": "GET /\r\n\r\n",
-    "CONNECT": "CONNECT other.example.com:443 HTTP/1.1\r\nHost: other.example.com:443\r\n\r\n",
-    "a port in the host that is another": "GET / HTTP/1.1\r\nHost: other.example.com:80\r\n\r\n",
-    "a host with a path": "GET / HTTP/1.1\r\nHost: api.example.com/x\r\n\r\n",
-    "129 fields": "GET / HTTP/1.1\r\nHost: api.example.com\r\n" + "X: y\r\n" * 128 + "\r\n",
-    "a head over 64 KiB": "GET / HTTP/1.1\r\nHost: api.example.com\r\nX: " + "y" * 66000 + "\r\n\r\n",
+    "CONNECT": get(target="other.example.com:443", host="Host: other.example.com:443").replace(
+        "GET", "CONNECT"),
+    "a port in the host that is another": get(host="Host: other.example.com:80"),
+    "a host with a path": get(host="Host: api.example.com/x"),
+    "129 fields": get(*["X: y"] * 128),
+    "a head over 64 KiB": get("X: " + "y" * 66000),
 }
 
 
