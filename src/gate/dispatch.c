@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gate/dispatch.h"
+
+#include "gate/datagrams.h"
+#include "gate/flow.h"
+
+enum { DNS_PORT = 53 };
+
+void dispatch_reply(void *ctx, const struct dns_client *client, struct span message)
+{
+	struct gate *g = ctx;
+
+	if (client->tcp) {
+		flows_answer_dns(g->flows, client->flow, client->generation, message);
+		return;
+	}
+	packet_build_udp(tun_begin(g->tun), &client->to, &client->from, message);
+	tun_send(g->tun);
+}
+
+static void take_question(struct gate *g, const struct packet *p)
+{
+	struct dns_client client = {
+		.from = {.addr = p->src, .port = p->src_port},
+		.to = {.addr = p->dst, .port = p->dst_port},
+	};
+
+	dns_server_query(g->dns, &client, p->payload, loop_now(g->loop));
+}
+
+static void take_tcp(struct gate *g, const struct packet *p)
+{
+	const uint8_t kind = p->tcp_flags & (TCP_SYN | TCP_ACK | TCP_RST | TCP_FIN);
+
+	if (kind == TCP_SYN) {
+		flows_take_syn(g->flows, p);
+		return;
+	}
+	/* The airlock sends only a SYN here; anything else has no owner. */
+	g->counters.frames_denied++;
+	if (kind & TCP_RST)
+		return;
+	packet_build_reset(tun_begin(g->tun), p);
+	tun_send(g->tun);
+}
+
+/* A protocol that the gate does not carry (SCTP, GRE, ESP, ...). */
+static void refuse_protocol(struct gate *g, const struct packet *p)
+{
+	g->counters.frames_denied++;
+	packet_build_unreachable(tun_begin(g->tun), p, UNREACHABLE_PROHIBITED);
+	tun_send(g->tun);
+}
+
+static bool is_from_sandbox(const struct gate *g, const struct packet *p)
+{
+	return addr_equal(&p->src, &g->sandbox_v4) || addr_equal(&p->src, &g->sandbox_v6);
+}
+
+void dispatch_packet(void *ctx, struct span octets)
+{
+	struct gate *g = ctx;
+	struct packet p;
+	enum packet_error e = packet_parse(octets, &p);
+
+	if ((e != PACKET_OK && e != PACKET_OTHER_PROTOCOL) || !is_from_sandbox(g, &p))
+		g->counters.frames_noise++;
+	else if (e == PACKET_OTHER_PROTOCOL)
+		refuse_protocol(g, &p);
+	else if (p.proto == IP_TCP)
+		take_tcp(g, &p);
+	else if (p.proto == IP_UDP && p.dst_port == DNS_PORT)
+		take_question(g, &p);
+	else if (p.proto == IP_UDP)
+		datagrams_take_udp(g->datagrams, &p);
+	else
+		datagrams_take_echo(g->datagrams, &p);
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gate/parts.h"
+
+#include <stdlib.h>
+#include <sys/resource.h>
+
+#include "airlock/addresses.h"
+#include "gate/control.h"
+#include "gate/datagrams.h"
+#include "gate/dispatch.h"
+#include "gate/dns_server.h"
+#include "gate/flow.h"
+#include "gate/names.h"
+#include "gate/pipes.h"
+#include "gate/publish.h"
+#include "gate/quota.h"
+#include "gate/resolver.h"
+
+/* Descriptors beyond two a flow: datagrams, pipes, the resolver's sockets, the gate's own. */
+enum { OTHER_DESCRIPTORS = DATAGRAM_FLOWS_MAX + 2 * PIPES_MAX + 512 };
+
+static void after_turn(void *ctx)
+{
+	struct gate *g = ctx;
+
+	flows_run_queue(g->flows);
+}
+
+static void set_airlock_addresses(struct gate *g)
+{
+	static const struct {
+		const char *text;
+		size_t at;
+	} table[] = {
+		{AIRLOCK_GATE_V4, offsetof(struct gate, gate_v4)},
+		{AIRLOCK_GATE_V6, offsetof(struct gate, gate_v6)},
+		{AIRLOCK_SANDBOX_V4, offsetof(struct gate, sandbox_v4)},
+		{AIRLOCK_SANDBOX_V6, offsetof(struct gate, sandbox_v6)},
+	};
+
+	for (size_t i = 0; i < sg_array_len(table); i++)
+		if (!addr_parse(table[i].text, strlen(table[i].text),
+				(struct addr *)((char *)g + table[i].at)))
+			abort();
+}
+
+/* As many flows as the policy says and the descriptors of this process allow. */
+static uint32_t size_flows(const struct gate *g)
+{
+	uint32_t wanted = ruleset_policy(g->rules)->limits.flows;
+	struct rlimit l;
+	rlim_t most;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) != 0)
+		return wanted;
+	l.rlim_cur = l.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &l);
+	most = l.rlim_max > OTHER_DESCRIPTORS + 64 ? (l.rlim_max - OTHER_DESCRIPTORS) / 2 : 32;
+	return most < wanted ? (uint32_t)most : wanted;
+}
+
+static int begin_names(struct gate *g, const struct gate_setup *s, struct err *e)
+{
+	struct dns_server_config c = {
+		.loop = g->loop,
+		.refusals = g->refusals,
+		.sandbox = g->sandbox,
+		.rules = &g->rules,
+		.host = g->host,
+		.gate_v4 = g->gate_v4,
+		.gate_v6 = g->gate_v6,
+		.ipv6 = s->listen_v6 >= 0,
+		.reply = dispatch_reply,
+		.ctx = g,
+	};
+
+	g->resolver = resolver_new(g->loop, s->resolver, e);
+	if (!g->resolver)
+		return -1;
+	g->names = names_new();
+	c.names = g->names;
+	c.resolver = g->resolver;
+	g->dns = g->names ? dns_server_new(&c) : NULL;
+	return g->dns ? 0 : err_set(e, "cannot start the gate: no memory for names");
+}
+
+int parts_make(struct gate *g, const struct gate_setup *s, struct err *e)
+{
+	uint32_t max_flows = size_flows(g);
+
+	set_airlock_addresses(g);
+	g->loop = loop_new(max_flows + 2 * RESOLVER_IN_FLIGHT_MAX + 1024);
+	g->refusals = refusals_new();
+	g->pipes = pipes_new();
+	g->quota = quota_new();
+	g->host = malloc(sizeof(*g->host));
+	if (!g->loop || !g->refusals || !g->pipes || !g->quota || !g->host)
+		return err_set(e, "cannot start the gate: no memory");
+	*g->host = *s->host;
+	loop_set_after_turn(g->loop, after_turn, g);
+	if (begin_names(g, s, e) != 0)
+		return -1;
+	g->flows = flows_new(g, max_flows, s->listen_v4, s->listen_v6, e);
+	if (!g->flows)
+		return -1;
+	g->datagrams = datagrams_new(g);
+	g->publisher = publisher_new(g, s->door, s->publish, s->n_publish);
+	g->control = control_new(g, s->control);
+	g->tun = tun_new(g->loop, s->tun, dispatch_packet, g);
+	if (!g->datagrams || !g->publisher || !g->control || !g->tun)
+		return err_set(e, "cannot start the gate: no memory");
+	return 0;
+}

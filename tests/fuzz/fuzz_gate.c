@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The whole gate as a hostile sandbox meets it: any packets in any order, each run of them on top
+ * of what the runs before have left. The gate stands in a network namespace of its own in which
+ * nothing is up, so that what it dials goes nowhere.
+ *
+ * An input is a run of packets, each with two octets of length before it. Octets that would make
+ * a packet "not from the sandbox" are put right, or the fuzzer would spend its life there.
+ */
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "base/span.h"
+#include "fuzz.h"
+#include "gate/dispatch.h"
+#include "gate/flow.h"
+#include "gate/parts.h"
+
+/* libFuzzer calls it before it starts a thread of its own, after which there is no new user namespace. */
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+
+enum { PACKETS_MAX = 64, PACKET_OCTETS = 2048 };
+
+/* A gate lives as long as its process: nothing is ever freed, and that is no leak. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+	return "detect_leaks=0";
+}
+
+static struct gate gate;
+static int tun_far_end;
+
+static void after_one_turn(void *ctx)
+{
+	flows_run_queue(gate.flows);
+	loop_stop(gate.loop);
+}
+
+static const struct ruleset *make_rules(void)
+{
+	static const char *const allow[] = {"*.example.com", "93.184.0.0/16", "2a00::/16",
+					    "db.example.net:*"};
+	struct policy p;
+	struct err e;
+
+	policy_init(&p);
+	if (policy_set_network(&p, "deny", &e) != 0)
+		abort();
+	for (size_t i = 0; i < sg_array_len(allow); i++)
+		if (policy_add_item(&p, EFFECT_ALLOW, allow[i], &e) != 0)
+			abort();
+	p.quic_allow = true;
+	p.limits.flows = 256;
+	return ruleset_compile(&p, 1, &e);
+}
+
+static void begin(void)
+{
+	static struct host_prefixes host;
+	static struct resolver_config resolver = {.n_servers = 1, .timeout_ms = 100, .tries = 1};
+	struct gate_setup s = {
+		.listen_v4 = -1, .listen_v6 = -1, .door = -1, .host = &host, .resolver = &resolver};
+	int tun[2], control[2];
+	struct err e;
+
+	/* Without a namespace of its own the gate would dial what the fuzzer makes up. */
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0)
+		exit(77);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, tun) != 0 ||
+	    socketpair(AF_UNIX, SOCK_SEQPACKET, 0, control) != 0 ||
+	    !addr_parse("127.0.0.1", 9, &resolver.servers[0].addr))
+		abort();
+	resolver.servers[0].port = 53;
+	tun_far_end = tun[1];
+	s.tun = tun[0];
+	s.control = control[0];
+	s.rules = gate.rules = make_rules();
+	gate.sandbox = "fuzz";
+	if (!gate.rules || parts_make(&gate, &s, &e) != 0)
+		abort();
+	loop_set_after_turn(gate.loop, after_one_turn, NULL);
+}
+
+/* The sandbox's address and, for IPv4, a header checksum that holds. */
+static void put_right(uint8_t *p, size_t n)
+{
+	uint32_t sum = 0;
+
+	if (n >= 40 && p[0] >> 4 == 6)
+		memcpy(p + 8, gate.sandbox_v6.b, 16);
+	if (n < 20 || p[0] >> 4 != 4)
+		return;
+	memcpy(p + 12, addr_v4_octets(&gate.sandbox_v4), 4);
+	p[10] = p[11] = 0;
+	for (size_t i = 0; i < (size_t)(p[0] & 15) * 4 && i + 1 < n; i += 2)
+		sum += (uint32_t)(p[i] << 8 | p[i + 1]);
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	p[10] = (uint8_t)(~sum >> 8);
+	p[11] = (uint8_t)~sum;
+}
+
+/* What the gate answered must be packets, and is thrown away. */
+static void read_answers(void)
+{
+	static uint8_t octets[IP_PACKET_MAX];
+	struct packet p;
+	ssize_t n;
+
+	while ((n = recv(tun_far_end, octets, sizeof(octets), MSG_DONTWAIT)) > 0)
+		if (packet_parse(span_of(octets, (size_t)n), &p) != PACKET_OK)
+			abort();
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	begin();
+	return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct reader r = reader_of(span_of(data, size));
+
+	if (!gate.loop)
+		begin();
+	for (int i = 0; i < PACKETS_MAX && reader_left(&r); i++) {
+		struct span s = reader_take(&r, reader_u16(&r) % PACKET_OCTETS);
+		uint8_t octets[PACKET_OCTETS];
+
+		memcpy(octets, s.p, s.n);
+		put_right(octets, s.n);
+		dispatch_packet(&gate, span_of(octets, s.n));
+		read_answers();
+	}
+	loop_poke(gate.loop);
+	if (loop_run(gate.loop) != 0)
+		abort();
+	read_answers();
+	if (flows_open(gate.flows) > 256)
+		abort();
+	return 0;
+}
