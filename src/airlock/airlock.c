@@ -76,20 +76,45 @@ static struct airlock_gate_fds gate_fds(const struct message *m)
 	};
 }
 
-int airlock_open(const struct airlock_config *c, struct airlock *out, struct err *e)
+static int give_up(struct airlock *a, struct err *e)
+{
+	airlock_close(a);
+	return err_prefix(e, "airlock");
+}
+
+int airlock_begin(const struct airlock_config *c, struct airlock *out, struct err *e)
+{
+	*out = closed;
+	return start_keeper(c, out, e) < 0 ? give_up(out, e) : 0;
+}
+
+int airlock_await_namespaces(struct airlock *a, struct err *e)
 {
 	struct message m;
 
-	*out = closed;
-	if (start_keeper(c, out, e) < 0 || await(out, MESSAGE_READY, OPEN_TIMEOUT_MS, &m, e) < 0) {
-		airlock_close(out);
-		return err_prefix(e, "airlock");
-	}
-	out->sandbox_userns = m.fds[SLOT_USERNS];
-	out->sandbox_netns = m.fds[SLOT_NETNS];
-	out->door = m.fds[SLOT_DOOR];
-	out->gate = gate_fds(&m);
+	if (await(a, MESSAGE_NAMESPACES, OPEN_TIMEOUT_MS, &m, e) < 0)
+		return give_up(a, e);
+	a->sandbox_userns = m.fds[SLOT_USERNS];
+	a->sandbox_netns = m.fds[SLOT_NETNS];
 	return 0;
+}
+
+int airlock_await_ready(struct airlock *a, struct err *e)
+{
+	struct message m;
+
+	if (await(a, MESSAGE_READY, OPEN_TIMEOUT_MS, &m, e) < 0)
+		return give_up(a, e);
+	a->door = m.fds[SLOT_DOOR];
+	a->gate = gate_fds(&m);
+	return 0;
+}
+
+int airlock_open(const struct airlock_config *c, struct airlock *out, struct err *e)
+{
+	if (airlock_begin(c, out, e) < 0 || airlock_await_namespaces(out, e) < 0)
+		return -1;
+	return airlock_await_ready(out, e);
 }
 
 static int request(struct airlock *a, enum message_kind kind, enum message_kind answer,

@@ -48,6 +48,16 @@ struct airlock {
 int airlock_open(const struct airlock_config *c, struct airlock *out, struct err *e) sg_must_check;
 
 /*
+ * The same in three steps, for a caller that has other work to do meanwhile: the keeper is
+ * started; the sandbox's namespaces are there, so that an engine can enter them; all the rest is
+ * there. Until the last step has succeeded the sandbox's link leads nowhere. Each of them closes
+ * the airlock when it fails.
+ */
+int airlock_begin(const struct airlock_config *c, struct airlock *out, struct err *e) sg_must_check;
+int airlock_await_namespaces(struct airlock *a, struct err *e) sg_must_check;
+int airlock_await_ready(struct airlock *a, struct err *e) sg_must_check;
+
+/*
  * Fresh tun and listeners after a gate died. Closes a->gate first. A gate that is still there loses
  * its tun device; as long as it listens there is no other.
  */

@@ -170,15 +170,19 @@ static int run_links(struct keeper *k, struct err *e)
 	return error < 0 ? missing_link(k->route.failed, -error, e) : 0;
 }
 
-static int make_link(struct keeper *k, struct err *e)
+/* The supervisor has its engine enter them while the rest is made. */
+static int hand_on_namespaces(struct keeper *k, struct message *m, struct err *e)
+{
+	int error = message_send(k->control, m);
+
+	return error < 0 ? err_set(e, "the supervisor is gone: %s", strerror(-error)) : 0;
+}
+
+static int add_link(struct keeper *k, int sandbox_netns, struct err *e)
 {
 	struct message m;
 
-	if (await_helper(&k->side, MESSAGE_NAMESPACES, &m, e) < 0)
-		return -1;
-	k->ready.fds[SLOT_USERNS] = m.fds[SLOT_USERNS];
-	k->ready.fds[SLOT_NETNS] = m.fds[SLOT_NETNS];
-	link_add_veth(&k->route, k->ready.fds[SLOT_NETNS], AIRLOCK_MTU);
+	link_add_veth(&k->route, sandbox_netns, AIRLOCK_MTU);
 	if (run_links(k, e) < 0)
 		return -1;
 	message_init(&m, MESSAGE_LINK_IS_HERE);
@@ -186,6 +190,20 @@ static int make_link(struct keeper *k, struct err *e)
 	return message_send(k->side.sock, &m) < 0
 		       ? await_helper(&k->side, MESSAGE_SIDE_READY, &m, e)
 		       : 0;
+}
+
+static int make_link(struct keeper *k, struct err *e)
+{
+	struct message m;
+	int r;
+
+	if (await_helper(&k->side, MESSAGE_NAMESPACES, &m, e) < 0)
+		return -1;
+	r = hand_on_namespaces(k, &m, e);
+	if (r == 0)
+		r = add_link(k, m.fds[SLOT_NETNS], e);
+	message_close_fds(&m);
+	return r;
 }
 
 /* To a socket here whatever the address; and where the gate's packets go when there is no tun0. */

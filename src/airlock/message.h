@@ -15,12 +15,12 @@
 /* Who sends it → to whom. */
 enum message_kind {
 	MESSAGE_FAILED = 1,   /* keeper → supervisor, a helper → keeper: err says why */
-	MESSAGE_READY,	      /* keeper → supervisor: all descriptors */
+	MESSAGE_READY,	      /* keeper → supervisor: tun, listeners and door */
 	MESSAGE_RENEW,	      /* supervisor → keeper: for a new gate */
 	MESSAGE_RENEWED,      /* keeper → supervisor: tun and listeners */
 	MESSAGE_COUNT,	      /* supervisor → keeper */
 	MESSAGE_COUNTERS,     /* keeper → supervisor */
-	MESSAGE_NAMESPACES,   /* sandbox's side → keeper: its two namespaces */
+	MESSAGE_NAMESPACES,   /* sandbox's side → keeper → supervisor: its two namespaces */
 	MESSAGE_LINK_IS_HERE, /* keeper → sandbox's side: eth0 is there */
 	MESSAGE_SIDE_READY,   /* sandbox's side → keeper: the door, if there is one */
 	MESSAGE_RULES_LOADED, /* the loader of rules → keeper */

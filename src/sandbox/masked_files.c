@@ -61,6 +61,13 @@ static void visit(struct walk *w, int folder, const char *name, size_t used, uns
 	}
 }
 
+/* Most of /etc is links (certificates, alternatives), which the folder itself tells apart. */
+static bool may_be_masked(const struct dirent *entry)
+{
+	return entry->d_type != DT_LNK && strcmp(entry->d_name, ".") != 0 &&
+	       strcmp(entry->d_name, "..") != 0;
+}
+
 static void walk_folder(struct walk *w, int parent, const char *name, size_t used, unsigned depth)
 {
 	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -74,7 +81,7 @@ static void walk_folder(struct walk *w, int parent, const char *name, size_t use
 		return;
 	}
 	while (!w->failed && (entry = readdir(d)))
-		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+		if (may_be_masked(entry))
 			visit(w, dirfd(d), entry->d_name, used, depth + 1);
 	closedir(d);
 }

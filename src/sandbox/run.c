@@ -3,7 +3,7 @@
  * run: makes the parts of a sandbox, in the order that keeps it closed, and takes them down.
  *
  * Nothing of the command runs before the airlock stands and the gate has said that it is isolated
- * and ready. A failure on the way takes down what was made, says why, and is status 125.
+ * and ready; the engine makes its mounts meanwhile and waits. A failure on the way takes down what was made, says why, and is status 125.
  */
 #include "sandbox/run.h"
 
@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "sandbox/command_path.h"
@@ -130,16 +131,20 @@ static int make_environment(struct supervisor *s, struct err *e)
 	return s->env ? 0 : err_set(e, "out of memory");
 }
 
+/* The keeper works while the rest is planned and the engine makes its mounts. */
+static int begin_airlock(struct supervisor *s, struct err *e)
+{
+	struct airlock_config c = {
+		.uid = geteuid(), .gid = getegid(), .door = s->options->policy->n_publish > 0};
+
+	return airlock_begin(&c, &s->airlock, e);
+}
+
 static int make_gate(struct supervisor *s, struct err *e)
 {
-	const struct policy *p = s->options->policy;
-	struct airlock_config c = {.uid = geteuid(), .gid = getegid(), .door = p->n_publish > 0};
-
-	if (host_state_open(&s->host, e))
-		return -1;
-	if (publish_ports_open(p, &s->publish, &s->n_publish, e))
-		return -1;
-	if (airlock_open(&c, &s->airlock, e))
+	if (host_state_open(&s->host, e) ||
+	    publish_ports_open(s->options->policy, &s->publish, &s->n_publish, e) ||
+	    airlock_await_ready(&s->airlock, e))
 		return -1;
 	return supervisor_start_gate(s, e);
 }
@@ -213,7 +218,7 @@ static int find_command(struct supervisor *s, const char *cwd, struct err *e)
 	return EXIT_NOT_FOUND;
 }
 
-/* What can be found wrong before anything is made that must be taken down. */
+/* What can be found wrong before the engine is started. */
 static int make_plan(struct supervisor *s, const char *cwd, struct err *e)
 {
 	const struct run_options *o = s->options;
@@ -225,16 +230,36 @@ static int make_plan(struct supervisor *s, const char *cwd, struct err *e)
 	s->rules = ruleset_compile(o->policy, FIRST_GENERATION, e);
 	if (!s->rules || runtime_dir_claim(&s->dir, o->name, cwd, e))
 		return -1;
+	if (s->networked && begin_airlock(s, e))
+		return -1;
 	return plan_files(s, cwd, e) || make_environment(s, e) ? -1 : 0;
 }
 
+/* The mounts are being made, and the command has not been let go. */
+static void abandon_engine(struct supervisor *s)
+{
+	engine_kill(&s->engine);
+	while (waitpid(s->engine.pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	terminal_end(&s->terminal, true);
+}
+
+/*
+ * The engine is at work while the airlock is finished and the gate started: it waits for the word
+ * to go on, which only the loop gives (supervisor.c), after all of this.
+ */
 static int make_parts(struct supervisor *s, struct err *e)
 {
 	s->control = control_open(s->dir.fd, report_answer, s, e);
-	if (!s->control || (s->networked && make_gate(s, e)))
+	if (!s->control || (s->networked && airlock_await_namespaces(&s->airlock, e)) ||
+	    make_engine(s, e))
 		return -1;
+	if (s->networked && make_gate(s, e)) {
+		abandon_engine(s);
+		return -1;
+	}
 	say_first_lines(s);
-	return make_engine(s, e);
+	return 0;
 }
 
 /* 0, or the exit status with the message. */
