@@ -5,11 +5,12 @@
 
 #include "base/nearest.h"
 #include "cli/command.h"
+#include "sandbox/run.h"
 
 static void *checked(void *p)
 {
 	if (!p)
-		die(125, "out of memory");
+		die(EXIT_SANDGATE, "out of memory");
 	return p;
 }
 

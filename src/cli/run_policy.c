@@ -5,6 +5,7 @@
 
 #include "cli/cli.h"
 #include "cli/policy_file.h"
+#include "sandbox/run.h"
 
 /* Reads a decimal port at s and moves it past. 0 when there is none from 1 to 65535. */
 static uint16_t take_port(const char **s)
@@ -23,7 +24,7 @@ static void *grown(void *array, size_t n, size_t size)
 	void *p = reallocarray(array, n + 1, size);
 
 	if (!p)
-		die(125, "out of memory");
+		die(EXIT_SANDGATE, "out of memory");
 	return p;
 }
 
