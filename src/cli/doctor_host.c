@@ -17,7 +17,7 @@
 enum {
 	FLOWS = 4096,	     /* the default of limits.flows */
 	FILES_A_FLOW = 2,    /* the sandbox's side and the host's */
-	FILES_BESIDE = 1024, /* pipes in flight, lookups, listeners */
+	FILES_BESIDE = 1792, /* datagrams, pipes in flight, lookups, listeners */
 	PIPE_SIZE = 256 * 1024,
 	BWRAP_MAJOR = 0,
 	BWRAP_MINOR = 8, /* --disable-userns */
