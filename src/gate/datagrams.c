@@ -207,6 +207,9 @@ static void tell_error(struct datagram_flow *fl, int error)
 		tell_unreachable(fl, UNREACHABLE_PORT);
 	else if (error == EHOSTUNREACH || error == ENETUNREACH)
 		tell_unreachable(fl, UNREACHABLE_HOST);
+	else if (error == EPERM || error == EACCES)
+		/* The host's own firewall, or an administrator's ICMP on the way. */
+		tell_unreachable(fl, UNREACHABLE_PROHIBITED);
 }
 
 /* One call for all that has come, at most DATAGRAMS_A_TURN. */

@@ -73,6 +73,7 @@ struct flow {
 	bool by_default;	 /* admitted by the base, not by a rule */
 	bool no_delay;		 /* set on the host's socket already */
 	bool keepalive;		 /* set on the host's socket already */
+	uint16_t unanswered;  /* DNS: questions that were taken and not answered yet */
 	bool timer_is_idle;	 /* INSPECTING: not one octet of the client yet */
 	bool queued;		 /* in the list of flows to go on with in the next turn */
 	bool refusing;		 /* a later HTTP request was refused; see inspect.c */

@@ -6,7 +6,8 @@
 #include "gate/dns_server.h"
 #include "gate/flow_table.h"
 
-enum { DNS_IDLE_MS = 10000 };
+/* A question that gets no answer, a broken one, keeps its connection no longer than this. */
+enum { DNS_IDLE_MS = 10000, UNANSWERED_MAX = 4096 };
 
 static void take_questions(struct flow *fl, struct span in)
 {
@@ -24,12 +25,20 @@ static void take_questions(struct flow *fl, struct span in)
 	while (fl->generation == generation) {
 		enum dns_stream_event e = dns_stream_feed(fl->peek.dns, &in, &message);
 
-		if (e == DNS_STREAM_BROKEN)
+		if (e == DNS_STREAM_BROKEN || fl->unanswered == UNANSWERED_MAX)
 			flow_abort(fl);
-		if (e != DNS_STREAM_MESSAGE)
+		if (e != DNS_STREAM_MESSAGE || fl->generation != generation)
 			return;
+		fl->unanswered++;
 		dns_server_query(fl->gate->dns, &client, message, loop_now(flow_loop(fl)));
 	}
+}
+
+static void end_when_answered(struct flow *fl)
+{
+	fl->up.ended = true;
+	if (fl->unanswered == 0)
+		flow_close(fl);
 }
 
 void flow_dns_ready(struct flow *fl)
@@ -45,10 +54,9 @@ void flow_dns_ready(struct flow *fl)
 			take_questions(fl, span_of(octets, (size_t)n));
 			continue;
 		}
-		/* A client that has asked all it wants half-closes; its answers may be on their
-		 * way. */
+		/* A client that has asked all it wants may half-close and wait for its answers. */
 		if (n == 0)
-			flow_set_timer(fl, DNS_IDLE_MS / 2);
+			end_when_answered(fl);
 		else if (errno != EAGAIN && errno != EINTR)
 			flow_abort(fl);
 		return;
@@ -65,8 +73,14 @@ void flows_answer_dns(struct flows *f, uint32_t slot, uint32_t generation, struc
 	if (fl->state != FLOW_DNS || fl->generation != generation)
 		return;
 	/* A sandbox that does not read its answers is cut off: nothing of them is kept here. */
-	if (send(fl->in.watch.fd, message.p, message.n, MSG_NOSIGNAL) != (ssize_t)message.n)
+	if (send(fl->in.watch.fd, message.p, message.n, MSG_NOSIGNAL) != (ssize_t)message.n) {
 		flow_abort(fl);
+		return;
+	}
+	if (fl->unanswered)
+		fl->unanswered--;
+	if (fl->up.ended)
+		end_when_answered(fl);
 }
 
 bool flow_dns_begin(struct flow *fl)

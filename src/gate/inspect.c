@@ -120,6 +120,7 @@ static bool nothing_has_passed(const struct flow *fl)
 static void refuse_http(struct flow *fl, enum reason r, const struct name *name)
 {
 	flow_refuse(fl, REFUSAL_HTTP, r, name);
+	fl->gate->counters.requests_inspected++;
 	fl->gate->counters.requests_refused++;
 	if (nothing_has_passed(fl)) {
 		flow_linger(fl, http_refusal(fl, r, name));
@@ -169,11 +170,11 @@ static bool admit_request(struct flow *fl, const struct http_request *rq)
 	const struct name *name = rq->host == HTTP_HOST_NAME ? &rq->name : NULL;
 	struct verdict v = judge_request(fl, rq);
 
-	fl->gate->counters.requests_inspected++;
 	if (!v.allow) {
 		refuse_http(fl, v.reason, name);
 		return false;
 	}
+	fl->gate->counters.requests_inspected++;
 	if (name)
 		fl->name = *name;
 	if (rq->websocket) {

@@ -187,19 +187,39 @@ static void say_first_lines(const struct supervisor *s)
 	free(line);
 }
 
-static void say_closing(struct supervisor *s)
+static void say_refusals(struct supervisor *s)
 {
-	json_t *refusals;
-	char *text;
+	json_t *refusals =
+		gate_link_ask(&s->gate, json_pack("{s:s}", "op", "refusals"), CLOSING_MS);
+	json_t *status = gate_link_ask(&s->gate, json_pack("{s:s}", "op", "status"), CLOSING_MS);
+	char *text = summary_closing(refusals, status);
 
-	if (!s->networked || s->options->quiet || !s->let_go)
-		return;
-	refusals = gate_link_ask(&s->gate, json_pack("{s:s}", "op", "refusals"), CLOSING_MS);
-	text = summary_closing(refusals);
 	if (text)
 		dprintf(STDERR_FILENO, "%s", text);
 	free(text);
 	json_decref(refusals);
+	json_decref(status);
+}
+
+static void say_planted(struct supervisor *s)
+{
+	char *line = planted_end(&s->planted);
+	struct err e;
+
+	if (line) {
+		err_set(&e, "%s", line);
+		supervisor_say(&e);
+	}
+	free(line);
+}
+
+static void say_closing(struct supervisor *s)
+{
+	if (s->options->quiet || !s->let_go)
+		return;
+	if (s->networked)
+		say_refusals(s);
+	say_planted(s);
 }
 
 /* --- from start to end --- */
@@ -275,6 +295,7 @@ static int make_all(struct supervisor *s, struct err *e)
 	}
 	if (make_plan(s, cwd, e))
 		return EXIT_SANDGATE;
+	planted_begin(&s->planted, s->plan.workdir);
 	status = find_command(s, cwd, e);
 	if (status == 0 && make_parts(s, e))
 		status = EXIT_SANDGATE;
@@ -329,6 +350,7 @@ static void begin(struct supervisor *s, const struct run_options *o)
 		.dir = {.registry.fd = -1, .fd = -1, .lock = -1},
 		.networked = o->policy->network != NET_NONE,
 		.host = {.inotify = -1, .links = -1},
+		.planted = {.folder = -1},
 		.airlock = {.keeper = -1,
 			    .keeper_pidfd = -1,
 			    .control = -1,

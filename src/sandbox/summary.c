@@ -244,8 +244,19 @@ static void put_closing(FILE *to, const json_t *rows, json_int_t total)
 		free(r.ports[i]);
 }
 
-char *summary_closing(const json_t *refusals)
+/* A lookup that nobody answered is no refusal: nothing in the policy would change it. */
+static void put_failed_lookups(FILE *to, json_int_t n)
 {
+	if (n)
+		fprintf(to,
+			"sandgate: the host's resolver did not answer %" JSON_INTEGER_FORMAT
+			" lookup%s; see /etc/resolv.conf of the host\n",
+			n, n == 1 ? "" : "s");
+}
+
+char *summary_closing(const json_t *refusals, const json_t *status)
+{
+	json_int_t failed = number_of(json_object_get(status, "dns"), "failed");
 	const json_t *rows = json_object_get(refusals, "refusals"), *row;
 	json_int_t total = number_of(refusals, "other");
 	char *text = NULL;
@@ -253,10 +264,12 @@ char *summary_closing(const json_t *refusals)
 	FILE *to;
 
 	json_array_foreach(rows, i, row) total += number_of(row, "count");
-	to = total ? open_memstream(&text, &n) : NULL;
+	to = total || failed ? open_memstream(&text, &n) : NULL;
 	if (!to)
 		return NULL;
-	put_closing(to, rows, total);
+	if (total)
+		put_closing(to, rows, total);
+	put_failed_lookups(to, failed);
 	if (fclose(to) == 0)
 		return text;
 	free(text);

@@ -19,10 +19,11 @@ char *summary_policy(const struct policy *p);
 
 /*
  * Several lines that end in newlines: what was refused, exactly counted, and one command that would
- * allow what can be allowed. NULL when nothing was refused (or without memory). `refusals` is the
- * gate's answer of that name; it comes from the process that reads the sandbox's octets, so that
+ * allow what can be allowed; and how many lookups the host's resolver left unanswered. NULL when there
+ * is nothing to say (or without memory). Both are the gate's answers of those names, NULL where there is
+ * none; what is in them comes from the process that reads the sandbox's octets, so that
  * nothing of it reaches a terminal but printable ASCII.
  */
-char *summary_closing(const json_t *refusals);
+char *summary_closing(const json_t *refusals, const json_t *status);
 
 #endif

@@ -12,6 +12,7 @@
 #ifndef SG_SANDBOX_SUPERVISOR_H
 #define SG_SANDBOX_SUPERVISOR_H
 
+#include "sandbox/planted.h"
 #include <jansson.h>
 #include <signal.h>
 
@@ -30,6 +31,7 @@
 enum { GATE_RESTARTS_MAX = 10, GATE_RESTARTS_MS = 60000 };
 
 struct supervisor {
+	struct planted planted;
 	const struct run_options *options;
 	mono_t started;
 	sigset_t person_mask; /* of signals, as sandgate was started */

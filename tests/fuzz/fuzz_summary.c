@@ -20,7 +20,7 @@ static void check_text(const char *s)
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
 	json_t *o = json_loadb((const char *)p, n, JSON_REJECT_DUPLICATES, NULL);
-	char *text = summary_closing(o);
+	char *text = summary_closing(o, NULL);
 
 	if (text)
 		check_text(text);

@@ -90,7 +90,7 @@ static char *closing(const char *json)
 	char *text;
 
 	assert_non_null(o);
-	text = summary_closing(o);
+	text = summary_closing(o, NULL);
 	json_decref(o);
 	return text;
 }
@@ -99,7 +99,7 @@ static void nothing_refused_says_nothing(void **state)
 {
 	assert_null(closing("{\"refusals\":[],\"other\":0}"));
 	assert_null(closing("{}"));
-	assert_null(summary_closing(NULL));
+	assert_null(summary_closing(NULL, NULL));
 }
 
 static void what_was_refused_is_counted_and_one_command_allows_it(void **state)
@@ -146,6 +146,18 @@ static void every_option_of_a_remedy_is_kept(void **state)
 }
 
 /* The gate reads the sandbox's octets: what it says must not reach a shell or a terminal as it is. */
+static void lookups_that_nobody_answered_are_told_apart(void **state)
+{
+	json_t *status = json_loads("{\"dns\":{\"failed\":2}}", 0, NULL);
+	char *text = summary_closing(NULL, status);
+
+	assert_non_null(text);
+	assert_non_null(strstr(text, "resolver did not answer 2 lookups"));
+	assert_null(strstr(text, "refused"));
+	free(text);
+	json_decref(status);
+}
+
 static void hostile_text_is_neither_printed_nor_offered(void **state)
 {
 	char *text = closing(
@@ -171,6 +183,7 @@ int main(void)
 		cmocka_unit_test(nothing_refused_says_nothing),
 		cmocka_unit_test(what_was_refused_is_counted_and_one_command_allows_it),
 		cmocka_unit_test(every_option_of_a_remedy_is_kept),
+		cmocka_unit_test(lookups_that_nobody_answered_are_told_apart),
 		cmocka_unit_test(hostile_text_is_neither_printed_nor_offered),
 	};
 
