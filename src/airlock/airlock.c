@@ -174,8 +174,7 @@ void airlock_close(struct airlock *a)
 	close_one(&a->sandbox_userns);
 	close_one(&a->sandbox_netns);
 	if (a->keeper > 0) {
-		/* Still this process's child, and not waited for: the number cannot be another's.
-		 */
+		/* This process's child, and not waited for: the number cannot be another's. */
 		kill(a->keeper, SIGKILL);
 		while (waitpid(a->keeper, NULL, 0) < 0 && errno == EINTR)
 			;

@@ -15,8 +15,7 @@
 
 #include "base/clock.h"
 
-/* Locally administered (IEEE 802c), the same in every airlock: the link has two ends and no third.
- */
+/* Locally administered (IEEE 802c), the same in every airlock: the link has two ends, no third. */
 static const uint8_t mac_link0[6] = {0x02, 's', 'g', 0, 0, 1};
 static const uint8_t mac_eth0[6] = {0x02, 's', 'g', 0, 0, 2};
 

@@ -74,8 +74,7 @@ static int send_queue(struct nl *n)
 	return (size_t)sent == n->octets ? 0 : -EIO;
 }
 
-/* Forgets the queue. Answers that are still under way have sequence numbers that no later one has.
- */
+/* Forgets the queue. Answers still under way have sequence numbers that no later one has. */
 static void forget_queue(struct nl *n)
 {
 	n->seq += (uint32_t)n->n;

@@ -29,8 +29,7 @@ struct nl {
 	alignas(8) uint8_t answer[NL_ANSWER_OCTETS];
 };
 
-/* Opens a socket of this bus (NETLINK_ROUTE, NETLINK_NETFILTER) in the caller's network namespace.
- */
+/* Opens a socket of this bus (NETLINK_ROUTE, NETLINK_NETFILTER) in the caller's namespace. */
 int nl_open(struct nl *n, int bus) sg_must_check;
 void nl_close(struct nl *n);
 

@@ -4,7 +4,7 @@
 #include <arpa/inet.h>
 #include <stdio.h>
 
-/* inet_pton accepts "010.0.0.1" in some libraries and never prints it: leading zeros are refused. */
+/* inet_pton accepts "010.0.0.1" in some libraries and never prints it: no leading zeros here. */
 static bool has_leading_zero(const char *s)
 {
 	for (; *s; s++)

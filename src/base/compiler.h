@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define sg_printf(f, a)  __attribute__((format(printf, f, a)))
-#define sg_must_check    __attribute__((warn_unused_result))
-#define sg_noreturn      __attribute__((noreturn))
-#define sg_array_len(a)  (sizeof(a) / sizeof((a)[0]))
+#define sg_printf(f, a)			   __attribute__((format(printf, f, a)))
+#define sg_must_check			   __attribute__((warn_unused_result))
+#define sg_noreturn			   __attribute__((noreturn))
+#define sg_array_len(a)			   (sizeof(a) / sizeof((a)[0]))
 #define sg_container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 
 /* For set-up code: the variable is closed or freed when it leaves the scope. */

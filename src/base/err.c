@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A message may quote what a person or a file wrote: nothing of it reaches a terminal as control. */
+/* A message may quote what a person or a file wrote: none of it reaches a terminal as control. */
 static void make_printable(char *s)
 {
 	for (; *s; s++)

@@ -208,8 +208,7 @@ static enum name_error append_u_label(struct name *out, const char *s, size_t n,
 	return e;
 }
 
-/* An A-label that a person wrote must be Punycode of something that needs it (RFC 5890, 2.3.2.1).
- */
+/* An A-label that a person wrote must be Punycode of what needs it (RFC 5890, 2.3.2.1). */
 static bool is_false_a_label(const char *s, size_t n)
 {
 	char label[LABEL_MAX_OCTETS + 1], *text = NULL;

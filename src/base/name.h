@@ -17,8 +17,8 @@
 enum { NAME_MAX_OCTETS = 253 };
 
 struct name {
-	uint8_t n;			/* octets, without the NUL */
-	char s[NAME_MAX_OCTETS + 1];	/* NUL-terminated */
+	uint8_t n;		     /* octets, without the NUL */
+	char s[NAME_MAX_OCTETS + 1]; /* NUL-terminated */
 };
 
 enum name_error {

@@ -93,7 +93,7 @@ static inline uint32_t reader_u32(struct reader *r)
 	struct span s = reader_take(r, 4);
 
 	return s.n ? (uint32_t)s.p[0] << 24 | (uint32_t)s.p[1] << 16 | (uint32_t)s.p[2] << 8 |
-			     s.p[3]
+			       s.p[3]
 		   : 0;
 }
 

@@ -134,8 +134,7 @@ struct dns_builder {
 void dns_build_begin(struct dns_builder *d, const struct dns_query *q, enum dns_rcode rcode,
 		     void *out, size_t size);
 
-/* What stands in the OPT record when the question had one; text is cut to fit. Before any answer.
- */
+/* What stands in the OPT record if the question had one; text is cut to fit. Before any answer. */
 void dns_build_ede(struct dns_builder *d, enum dns_ede code, const char *text);
 
 /* The owner is the name of the question. */

@@ -119,8 +119,7 @@ bool dns_answer_kept(const struct question *qn, enum names_type type)
 	}
 }
 
-/* Vetted addresses of the asked name that may stand in hints: what an A or AAAA answer would give.
- */
+/* Vetted addresses of the asked name that may stand in hints: those of an A or AAAA answer. */
 static size_t hint_addrs(const struct question *qn, bool v4, struct addr out[NAMES_ANSWER_MAX])
 {
 	struct names *names = qn->desk->config.names;

@@ -14,8 +14,7 @@
 #include "gate/wildcards.h"
 #include "policy/decide.h"
 
-/* Who asked: copied with the question and handed back with the answer; not looked into but `tcp`.
- */
+/* Who asked: copied with the question and handed back with the answer; only `tcp` is looked at. */
 struct dns_client {
 	bool tcp; /* no limit of size; the answer has its two octets of length before it */
 	struct endpoint from; /* the sandbox's side of a datagram */

@@ -73,7 +73,7 @@ struct flow {
 	bool by_default;	 /* admitted by the base, not by a rule */
 	bool no_delay;		 /* set on the host's socket already */
 	bool keepalive;		 /* set on the host's socket already */
-	uint16_t unanswered;  /* DNS: questions that were taken and not answered yet */
+	uint16_t unanswered;	 /* DNS: questions that were taken and not answered yet */
 	bool timer_is_idle;	 /* INSPECTING: not one octet of the client yet */
 	bool queued;		 /* in the list of flows to go on with in the next turn */
 	bool refusing;		 /* a later HTTP request was refused; see inspect.c */
@@ -129,7 +129,7 @@ void flow_abort(struct flow *fl); /* RST both ways */
 void flow_refuse(struct flow *fl, enum refusal_proto proto, enum reason r, const struct name *n);
 void flow_linger(struct flow *fl, struct span last_words); /* write, half-close, drain */
 void flow_begin_relay(struct flow *fl);
-/* All that was to go to this side has gone: the kernel delivers it, whatever becomes of the gate. */
+/* All that was to go to this side has gone: the kernel delivers it, whatever the gate does next. */
 void flow_complete_side(struct side *s);
 
 /* relay.c */

@@ -25,7 +25,7 @@ static uint32_t bucket_of(const struct flows *f, const struct endpoint *src,
 }
 
 struct flow *flow_table_find(struct flows *f, const struct endpoint *src,
-				    const struct endpoint *dst)
+			     const struct endpoint *dst)
 {
 	uint32_t i = f->bucket[bucket_of(f, src, dst)];
 

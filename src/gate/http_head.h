@@ -50,8 +50,7 @@ enum http_head_result {
 	HTTP_HEAD_MALFORMED, /* `*why`: a sentence piece, static; for NOT_HTTP too */
 };
 
-/* A request line without its CRLF. Fills method, target, path, minor, and an absolute form's host.
- */
+/* A request line without its CRLF. Fills method, target, path, minor, an absolute form's host. */
 enum http_head_result http_request_line_parse(struct span line, struct http_request *out,
 					      const char **why);
 

@@ -151,8 +151,7 @@ static struct verdict judge_request(struct flow *fl, const struct http_request *
 {
 	char path[4096];
 
-	/* The port of Host must be the one that was dialled: it is part of what the server is told.
-	 */
+	/* The port of Host must be the one that was dialled: the server is told it too. */
 	if (rq->port && rq->port != fl->dst.port)
 		return (struct verdict){.reason = REASON_SNI_MISMATCH};
 	if (rq->host != HTTP_HOST_NAME)

@@ -152,8 +152,7 @@ static int enter_landlock(void)
 	return r;
 }
 
-/* Calls whose arguments decide: sockets are INET, memory is never executable, fcntl sets no owner.
- */
+/* Calls whose arguments decide: sockets are INET, no memory is executable, fcntl sets no owner. */
 static const struct {
 	int call;
 	unsigned arg;

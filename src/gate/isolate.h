@@ -6,9 +6,9 @@
  *	stage 1  after the fork: every descriptor that is not the gate's own is closed; the
  *	         environment is wiped; no capability, not even to gain (bounding set, ambient,
  *	         no_new_privs); not dumpable. It can still open files.
- *	stage 2  when everything has been made and read: off the person's terminal; Landlock without any file, no abstract
- *	         UNIX socket, no signal beyond itself; the seccomp allow-list. It can use its
- *	         descriptors, make INET sockets and pipes, and allocate.
+ *	stage 2  when everything has been made and read: off the person's terminal; Landlock
+ *	         without any file, no abstract UNIX socket, no signal beyond itself; the seccomp
+ *	         allow-list. It can use its descriptors, make INET sockets and pipes, and allocate.
  */
 #ifndef SG_GATE_ISOLATE_H
 #define SG_GATE_ISOLATE_H

@@ -176,8 +176,7 @@ struct verdict judge_server_name(const struct gate *g, const struct endpoint *ds
 	struct destination d = {
 		.kind = DEST_SERVER_NAME,
 		.name = name,
-		/* A synthetic address says nothing; the real ones were vetted when it was dialled.
-		 */
+		/* A synthetic address says nothing; the real ones were vetted at the dial. */
 		.addr = synthetic ? NULL : &dst->addr,
 		.port = dst->port,
 		.proto = PROTO_TCP,
@@ -190,8 +189,7 @@ struct verdict judge_server_name(const struct gate *g, const struct endpoint *ds
 	/* What policy says about the name comes first: it has a remedy. */
 	if (!v.allow)
 		return v;
-	/* Under `open` and `any` every address is admitted, so a name not looked up gains nothing.
-	 */
+	/* Under `open` and `any` every address is admitted: a name not looked up gains nothing. */
 	if (v.by_default)
 		return v;
 	if (!names_is_bound(g->names, name, &dst->addr, loop_now(g->loop)))

@@ -5,9 +5,9 @@
  * Theory of operation. An *entry* is a name; a *binding* is a pair of entry and real address. Both
  * come from fixed arrays and are found by keyed hashes, so that a sandbox that chooses names cannot
  * choose collisions. A binding stands in the list of its entry and, when the sandbox was shown the
- * address, in that of the address's bucket. Being answered again moves it to the front, so each list
- * is ordered by time, the newest first; in the list of an entry the addresses of its latest answer
- * therefore come first, in the order of the answer.
+ * address, in that of the address's bucket. Being answered again moves it to the front, so each
+ * list is ordered by time, the newest first; in the list of an entry the addresses of its latest
+ * answer therefore come first, in the order of the answer.
  *
  * An answer has a serial number a family; the bindings that carry it are the answer that may be
  * given again until `until`. Older ones are still bound, and not in answers.

@@ -53,12 +53,11 @@ static uint64_t rest(uint64_t limit, uint64_t used)
 	return limit == 0 ? UINT64_MAX : used >= limit ? 0 : limit - used;
 }
 
-uint64_t quota_left(const struct quota *q, const struct limits *l, uint64_t host,
-		    enum reason *why)
+uint64_t quota_left(const struct quota *q, const struct limits *l, uint64_t host, enum reason *why)
 {
 	uint64_t all = rest(l->bytes_out, q->octets);
-	uint64_t one = l->bytes_out_per_host ? rest(l->bytes_out_per_host, sent_to(q, host))
-					     : UINT64_MAX;
+	uint64_t one =
+		l->bytes_out_per_host ? rest(l->bytes_out_per_host, sent_to(q, host)) : UINT64_MAX;
 
 	*why = all == 0 ? REASON_LIMIT_BYTES : REASON_LIMIT_BYTES_PER_HOST;
 	return all < one ? all : one;

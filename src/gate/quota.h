@@ -22,8 +22,7 @@ uint64_t quota_host(const struct name *name, const struct addr *addr);
  * How many octets may still be sent to the host; UINT64_MAX without a limit. `why` gets the
  * reason when it is 0.
  */
-uint64_t quota_left(const struct quota *q, const struct limits *l, uint64_t host,
-		    enum reason *why);
+uint64_t quota_left(const struct quota *q, const struct limits *l, uint64_t host, enum reason *why);
 void quota_spend(struct quota *q, const struct limits *l, uint64_t host, uint64_t octets);
 
 #endif

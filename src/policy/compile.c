@@ -119,7 +119,7 @@ static int by_key(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* The rules of one kind in ascending order of hash, those of the same target as they were written. */
+/* The rules of one kind in ascending order of hash, those of one target as they were written. */
 static size_t sort_rules(const struct ruleset *rs, const struct policy *p, enum target_kind kind,
 			 keyed_rule *out)
 {

@@ -61,7 +61,7 @@ void rule_clear(struct rule *r);
 /* Moves the rule to the end of p, also when it fails for want of memory. */
 int policy_take_rule(struct policy *p, struct rule *r, struct err *e) sg_must_check;
 
-/* NULL-terminated lists of strings; the strings go with their list. A copy is NULL without memory. */
+/* NULL-terminated lists of strings, which go with their list. A copy is NULL without memory. */
 void string_list_free(char **list);
 char **string_list_copy(char *const *list);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* file_tables: what of the host a sandbox sees, and what of a working directory it may not write. */
+/* file_tables: what of the host a sandbox sees, and what of the working directory is read-only. */
 #ifndef SG_SANDBOX_FILE_TABLES_H
 #define SG_SANDBOX_FILE_TABLES_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * planted: files of the working directory that run by themselves outside, and that the command made.
+ * planted: files of the working directory that run by themselves outside and that the command made.
  *
  * What is there at the start is read-only inside (file_tables.h); what is not cannot be, without
  * making it on the person's disk. So it is told at the end.

@@ -3,7 +3,8 @@
  * run: makes the parts of a sandbox, in the order that keeps it closed, and takes them down.
  *
  * Nothing of the command runs before the airlock stands and the gate has said that it is isolated
- * and ready; the engine makes its mounts meanwhile and waits. A failure on the way takes down what was made, says why, and is status 125.
+ * and ready; the engine makes its mounts meanwhile and waits. A failure on the way takes down what
+ * was made, says why, and is status 125.
  */
 #include "sandbox/run.h"
 
@@ -388,7 +389,6 @@ int sandbox_run(const struct run_options *o)
 		say_closing(&s);
 	}
 	take_down(&s);
-	/* Signals stay blocked: one that is pending now (SIGPIPE, a late ^C) must not change the status.
-	 */
+	/* Signals stay blocked: a pending one (SIGPIPE, a late ^C) must not change the status. */
 	return status;
 }

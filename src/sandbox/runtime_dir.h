@@ -3,8 +3,8 @@
  * runtime_dir: the registry of the sandboxes that run: one folder each.
  *
  * BASE is root's /run/sandgate, or a person's $XDG_RUNTIME_DIR/sandgate, /run/user/UID/sandgate or
- * /tmp/sandgate-UID, the first that there is; mode 0700, the person's own. It is locked (flock) while
- * folders are made and taken away.
+ * /tmp/sandgate-UID, the first that there is; mode 0700, the person's own. It is locked (flock)
+ * while folders are made and taken away.
  *
  * BASE/NAME/lock carries a record lock of the supervisor for as long as it lives: the kernel lets
  * go of it whatever the supervisor dies of, and forked children have no part in it. A folder

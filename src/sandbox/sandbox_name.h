@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sandbox_name: the name of a sandbox, [a-z0-9][a-z0-9-]{0,62}, and how one is made from a folder.
- */
+/* sandbox_name: the name of a sandbox, [a-z0-9][a-z0-9-]{0,62}, and making one from a folder. */
 #ifndef SG_SANDBOX_SANDBOX_NAME_H
 #define SG_SANDBOX_SANDBOX_NAME_H
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* start_image: the program of start.c as it was linked, carried in sandgate's own read-only data.
- */
+/* start_image: the program of start.c as it was linked, carried in sandgate's read-only data. */
 #ifndef SG_SANDBOX_START_IMAGE_H
 #define SG_SANDBOX_START_IMAGE_H
 

@@ -13,16 +13,15 @@
  */
 char *summary_first_line(const struct policy *p);
 
-/* The policy as `egress` shows it: "allow: a.example, b.example (deny)", "any"; the caller frees.
- */
+/* The policy as `egress` shows it: "allow: a.example, b.example (deny)", "any"; caller frees. */
 char *summary_policy(const struct policy *p);
 
 /*
  * Several lines that end in newlines: what was refused, exactly counted, and one command that would
- * allow what can be allowed; and how many lookups the host's resolver left unanswered. NULL when there
- * is nothing to say (or without memory). Both are the gate's answers of those names, NULL where there is
- * none; what is in them comes from the process that reads the sandbox's octets, so that
- * nothing of it reaches a terminal but printable ASCII.
+ * allow what can be allowed; and how many lookups the host's resolver left unanswered. NULL when
+ * there is nothing to say (or without memory). Both are the gate's answers of those names, NULL
+ * where there is none; what is in them comes from the process that reads the sandbox's octets, so
+ * that nothing of it reaches a terminal but printable ASCII.
  */
 char *summary_closing(const json_t *refusals, const json_t *status);
 

@@ -3,17 +3,19 @@
  * Theory of operation
  *
  * One poll loop. States of the sandbox: starting (the engine makes the mounts), waiting (`start`
- *has said that it is there; what was mounted is compared with what was planned), running (let_go),
- *ended. A signal before running is held for the command, but one that asks for an end ends the
- *engine.
+ * has said that it is there; what was mounted is compared with what was planned), running (let_go),
+ * ended. A signal before running is held for the command, but one that asks for an end ends the
+ * engine.
  *
  * Whoever dies:
  *	engine		the sandbox has ended: its exit status is the result
  *	gate		the airlock is sealed by that alone; a new gate is forked with the same
- *policy, GATE_RESTARTS_MAX times in GATE_RESTARTS_MS at most, then the sandbox is ended keeper
- *the airlock is gone: the sandbox is ended supervisor	the kernel kills the three
- *(PR_SET_PDEATHSIG) All blocking here has a deadline: a request to the gate GATE_ANSWER_MS, to the
- *keeper 5 s.
+ *			policy, GATE_RESTARTS_MAX times in GATE_RESTARTS_MS at most, then the
+ *			sandbox is ended
+ *	keeper		the airlock is gone: the sandbox is ended
+ *	supervisor	the kernel kills the three (PR_SET_PDEATHSIG)
+ *
+ * All blocking here has a deadline: a request to the gate GATE_ANSWER_MS, to the keeper 5 s.
  */
 #include "sandbox/supervisor.h"
 

@@ -2,8 +2,8 @@
 /*
  * supervisor: the parts of one sandbox while it runs, held by the `sandgate run` process itself.
  *
- *	run.c		makes the parts in the order that keeps it closed: airlock, gate ready,
- *engine supervisor.c	the loop: ends, signals, a new gate for a dead one, news of the host
+ *	run.c		makes the parts, in the order that keeps it closed
+ *	supervisor.c	the loop: ends, signals, a new gate for a dead one, news of the host
  *	drain.c		the time between the command's end and the gate's
  *	report.c	the answers of the control socket
  *
@@ -12,7 +12,6 @@
 #ifndef SG_SANDBOX_SUPERVISOR_H
 #define SG_SANDBOX_SUPERVISOR_H
 
-#include "sandbox/planted.h"
 #include <jansson.h>
 #include <signal.h>
 
@@ -23,6 +22,7 @@
 #include "sandbox/gate_link.h"
 #include "sandbox/host_state.h"
 #include "sandbox/mount_check.h"
+#include "sandbox/planted.h"
 #include "sandbox/run.h"
 #include "sandbox/runtime_dir.h"
 #include "sandbox/terminal.h"
@@ -31,7 +31,6 @@
 enum { GATE_RESTARTS_MAX = 10, GATE_RESTARTS_MS = 60000 };
 
 struct supervisor {
-	struct planted planted;
 	const struct run_options *options;
 	mono_t started;
 	sigset_t person_mask; /* of signals, as sandgate was started */
@@ -41,6 +40,7 @@ struct supervisor {
 	struct control *control;
 	struct file_plan plan;
 	struct mount_check *check;
+	struct planted planted;
 	char **env;
 
 	bool networked; /* false for `none`: the four below are not there */

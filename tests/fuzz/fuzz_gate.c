@@ -18,7 +18,7 @@
 #include "gate/flow.h"
 #include "gate/parts.h"
 
-/* libFuzzer calls it before it starts a thread of its own, after which there is no new user namespace. */
+/* libFuzzer calls it before it starts a thread, after which there is no new user namespace. */
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 
 enum { PACKETS_MAX = 64, PACKET_OCTETS = 2048 };
@@ -136,6 +136,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		dispatch_packet(&gate, span_of(octets, s.n));
 		read_answers();
 	}
+	dispatch_run_end(&gate);
 	loop_poke(gate.loop);
 	if (loop_run(gate.loop) != 0)
 		abort();

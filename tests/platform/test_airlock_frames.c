@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Frames as no ordinary socket sends them: where each ends, and that none is lost from the count.
- */
+/* Frames as no ordinary socket sends them: where each ends, and that each is counted. */
 #include <arpa/inet.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
@@ -166,7 +165,7 @@ static void every_frame_is_accounted_for(void)
 				(int)(after.unowned - before.unowned), at_gate);
 			CHECK(!"the frame's fate");
 		}
-		/* The sandbox's kernel refuses, with a frame more, an answer that it did not ask for. */
+		/* The sandbox's kernel refuses an answer that it did not ask for: a frame more. */
 		CHECK(after.frames - before.frames == 1 ||
 		      (f->fate == TO_GATE && after.frames - before.frames == 2));
 	}

@@ -138,8 +138,7 @@ static void descriptors_do_not_lead_back(void)
 	airlock_close(&lock);
 }
 
-/* From inside, as its root: no way to the keeper, but a signal, which only a PID namespace stops.
- */
+/* From inside, as its root: no way to the keeper but a signal, which a PID namespace stops. */
 static void try_the_keeper(void)
 {
 	char path[64];

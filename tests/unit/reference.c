@@ -105,7 +105,7 @@ static unsigned specificity(const struct rule *r)
 	return r->kind == TARGET_NAME ? 1000 : (unsigned)strlen(rule_name(r));
 }
 
-/* A rule's ports and protocols written out (policy.md 2, and a deny without ports is everything). */
+/* A rule's ports and protocols written out (policy.md 2; a deny without ports is everything). */
 struct span_of_ports {
 	enum proto proto;
 	unsigned lo, hi;

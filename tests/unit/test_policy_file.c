@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* demands.md 13. Files: what is not understood is refused with file:line:column and what to write. */
+/* demands.md 13. Files: what is not understood is refused: file:line:column and what to write. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -137,7 +137,8 @@ static void test_errors_of_the_long_form(void **state)
 		 "an empty list matches nothing"},
 		{"allow:\n  - host: a.example\n    ports: ['*', 80]\n", "2:11",
 		 "`*` is every port"},
-		{"allow:\n  - host: a.example\n    ports: {a: b}\n", "3:12", "a map stands where a list belongs"},
+		{"allow:\n  - host: a.example\n    ports: {a: b}\n", "3:12",
+		 "a map stands where a list belongs"},
 		{"allow:\n  - host: a.example\n    proto: tpc\n", "3:12", "did you mean `tcp`?"},
 		{"allow:\n  - host: a.example\n    proto: [udp]\n", "2:11", "which UDP port?"},
 		{"allow:\n  - host: a.example\n    methods: ['G ET']\n", "3:15",

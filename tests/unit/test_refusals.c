@@ -30,9 +30,8 @@ static void totals_stay_exact_beyond_the_table(void **state)
 
 	for (unsigned i = 0; i < 20000; i++) {
 		struct name n = name_number(i % 1000);
-		struct refusal what = {.proto = REFUSAL_DNS,
-				       .reason = REASON_NOT_IN_POLICY,
-				       .name = &n};
+		struct refusal what = {
+			.proto = REFUSAL_DNS, .reason = REASON_NOT_IN_POLICY, .name = &n};
 
 		refusals_note(r, &what);
 	}
@@ -63,7 +62,8 @@ static void refusals_are_grouped_by_target_port_proto_and_reason(void **state)
 	struct addr x = {{1}}, y = {{2}};
 	const struct refusal list[] = {
 		{REFUSAL_TCP, REASON_NOT_IN_POLICY, &a, &x, 443},
-		{REFUSAL_TCP, REASON_NOT_IN_POLICY, &a, &y, 443}, /* a name is one, whatever address */
+		/* A name is one, whatever the address. */
+		{REFUSAL_TCP, REASON_NOT_IN_POLICY, &a, &y, 443},
 		{REFUSAL_TCP, REASON_NOT_IN_POLICY, &a, &x, 80},
 		{REFUSAL_TCP, REASON_NOT_IN_POLICY, &b, &x, 443},
 		{REFUSAL_TCP, REASON_SNI_MISMATCH, &b, &x, 443},

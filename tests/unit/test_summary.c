@@ -145,7 +145,6 @@ static void every_option_of_a_remedy_is_kept(void **state)
 	free(text);
 }
 
-/* The gate reads the sandbox's octets: what it says must not reach a shell or a terminal as it is. */
 static void lookups_that_nobody_answered_are_told_apart(void **state)
 {
 	json_t *status = json_loads("{\"dns\":{\"failed\":2}}", 0, NULL);
@@ -158,6 +157,7 @@ static void lookups_that_nobody_answered_are_told_apart(void **state)
 	json_decref(status);
 }
 
+/* The gate reads the sandbox's octets: what it says must not reach a shell or terminal as it is. */
 static void hostile_text_is_neither_printed_nor_offered(void **state)
 {
 	char *text = closing(
