@@ -8,6 +8,9 @@
  * changes or it was idle for IDLE_MS. What comes back is written to the tun device with the
  * source that the sandbox asked.
  *
+ * Datagrams of one flow that come in one run from the tun device and have one size leave in
+ * one call (UDP_SEGMENT, udp(7)): most of a datagram's cost is its way through the host's stack.
+ *
  * Echo uses the kernel's ping sockets (socket type SOCK_DGRAM, IPPROTO_ICMP), which need no
  * privilege where net.ipv4.ping_group_range admits the gate's group; the kernel puts its own
  * identifier in, and the sandbox's is put back in the reply.
@@ -17,6 +20,7 @@
 #include "gate/datagrams.h"
 
 #include <errno.h>
+#include <netinet/udp.h>
 #include <seccomp.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -33,12 +37,20 @@ enum {
 	SWEEP_MS = 5000,
 	DATAGRAMS_A_TURN = 16,
 	QUIC_PORT = 443,
+	SEGMENT_MAX = 1452, /* fits an MTU of 1500 by IPv6; longer ones may have to be cut */
+	SEGMENTS_MAX = 64,  /* UDP_MAX_SEGMENTS of Linux 5.15 */
+	RUN_OCTETS = 60000,
 };
 
 enum { ECHO_REQUEST_V4 = 8, ECHO_REPLY_V4 = 0, ECHO_REQUEST_V6 = 128, ECHO_REPLY_V6 = 129 };
 
-const int datagrams_syscalls[] = {SCMP_SYS(socket),   SCMP_SYS(connect), SCMP_SYS(sendto),
-				  SCMP_SYS(recvmmsg), SCMP_SYS(close),	 -1};
+const int datagrams_syscalls[] = {SCMP_SYS(socket),
+				  SCMP_SYS(connect),
+				  SCMP_SYS(sendto),
+				  SCMP_SYS(recvmmsg),
+				  SCMP_SYS(sendmsg),
+				  SCMP_SYS(close),
+				  -1};
 
 struct datagram_flow {
 	struct watch watch;
@@ -50,8 +62,19 @@ struct datagram_flow {
 	mono_t last;
 };
 
+/* Datagrams of one flow that wait for the end of the run; all but the last have `segment` octets. */
+struct run {
+	struct datagram_flow *flow; /* NULL: empty */
+	uint16_t segment;
+	uint16_t n;
+	bool last; /* one that is shorter ends it */
+	size_t octets;
+	uint8_t octet[RUN_OCTETS];
+};
+
 struct datagrams {
 	struct gate *gate;
+	struct run run;
 	struct quic_watch *quic;
 	struct timer sweep;
 	uint32_t open;
@@ -95,6 +118,8 @@ static void end_flow(struct datagram_flow *fl)
 	struct datagrams *d = fl->table;
 	uint16_t *at = bucket_of(d, fl->proto, &fl->src, &fl->dst);
 
+	if (d->run.flow == fl)
+		d->run.flow = NULL;
 	while (*at != NO_FLOW && *at != slot_of(fl))
 		at = &d->flow[*at].next;
 	if (*at != NO_FLOW)
@@ -319,6 +344,80 @@ static struct datagram_flow *open_flow(struct datagrams *d, const struct packet 
 	return fl;
 }
 
+static void send_one(struct datagram_flow *fl, struct span payload)
+{
+	if (send(fl->watch.fd, payload.p, payload.n, MSG_NOSIGNAL) >= 0)
+		fl->table->gate->counters.bytes_out += payload.n;
+	else
+		tell_error(fl, errno);
+}
+
+static bool send_segments(struct run *r)
+{
+	union {
+		struct cmsghdr align;
+		char octets[CMSG_SPACE(sizeof(uint16_t))];
+	} control = {0};
+	struct iovec v = {r->octet, r->octets};
+	struct msghdr m = {.msg_iov = &v,
+			   .msg_iovlen = 1,
+			   .msg_control = control.octets,
+			   .msg_controllen = sizeof(control.octets)};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+
+	c->cmsg_level = SOL_UDP;
+	c->cmsg_type = UDP_SEGMENT;
+	c->cmsg_len = CMSG_LEN(sizeof(r->segment));
+	memcpy(CMSG_DATA(c), &r->segment, sizeof(r->segment));
+	return sendmsg(r->flow->watch.fd, &m, MSG_NOSIGNAL) >= 0;
+}
+
+/* One by one: where the way out takes no segments, each must have its own answer. */
+static void send_each(struct run *r)
+{
+	for (size_t at = 0; at < r->octets; at += r->segment) {
+		size_t n = r->octets - at < r->segment ? r->octets - at : r->segment;
+
+		send_one(r->flow, span_of(r->octet + at, n));
+	}
+}
+
+void datagrams_flush(struct datagrams *d)
+{
+	struct run *r = &d->run;
+
+	if (!r->flow)
+		return;
+	if (r->n > 1 && send_segments(r))
+		d->gate->counters.bytes_out += r->octets;
+	else
+		send_each(r);
+	r->flow = NULL;
+}
+
+static bool fits_run(const struct run *r, const struct datagram_flow *fl, size_t n)
+{
+	return r->flow == fl && !r->last && n <= r->segment && r->n < SEGMENTS_MAX &&
+	       r->octets + n <= RUN_OCTETS;
+}
+
+static void put_in_run(struct datagram_flow *fl, struct span payload)
+{
+	struct run *r = &fl->table->run;
+
+	if (!fits_run(r, fl, payload.n)) {
+		datagrams_flush(fl->table);
+		r->flow = fl;
+		r->segment = (uint16_t)payload.n;
+		r->n = 0;
+		r->octets = 0;
+	}
+	memcpy(r->octet + r->octets, payload.p, payload.n);
+	r->octets += payload.n;
+	r->last = payload.n < r->segment;
+	r->n++;
+}
+
 /* `p` is the packet that carried the payload, or the last of several that were kept. */
 static void forward(struct datagram_flow *fl, const struct packet *p, struct span payload)
 {
@@ -334,11 +433,13 @@ static void forward(struct datagram_flow *fl, const struct packet *p, struct spa
 		return;
 	}
 	quota_spend(g->quota, limits, host, payload.n);
-	if (send(fl->watch.fd, payload.p, payload.n, MSG_NOSIGNAL) >= 0) {
-		g->counters.bytes_out += payload.n;
+	if (fl->proto == PROTO_UDP && payload.n > 0 && payload.n <= SEGMENT_MAX) {
+		put_in_run(fl, payload);
 		return;
 	}
-	tell_error(fl, errno);
+	/* Datagrams of a flow leave in the order in which they came. */
+	datagrams_flush(fl->table);
+	send_one(fl, payload);
 }
 
 /* With `quic: allow`: the server name must be admitted and looked up for this address. */

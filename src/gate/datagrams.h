@@ -21,6 +21,9 @@ void datagrams_take_udp(struct datagrams *d, const struct packet *p);
 /* An echo request. */
 void datagrams_take_echo(struct datagrams *d, const struct packet *p);
 
+/* Sends what datagrams_take_udp() put together; after each run of packets. */
+void datagrams_flush(struct datagrams *d);
+
 /* Ends every flow that the present policy would not admit. */
 void datagrams_rejudge(struct datagrams *d);
 

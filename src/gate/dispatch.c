@@ -76,3 +76,10 @@ void dispatch_packet(void *ctx, struct span octets)
 	else
 		datagrams_take_echo(g->datagrams, &p);
 }
+
+void dispatch_run_end(void *ctx)
+{
+	struct gate *g = ctx;
+
+	datagrams_flush(g->datagrams);
+}

@@ -9,6 +9,9 @@
 /* A tun_packet_fn with the gate as context. */
 void dispatch_packet(void *ctx, struct span octets);
 
+/* A tun_run_end_fn with the gate as context. */
+void dispatch_run_end(void *ctx);
+
 /* A dns_reply_fn with the gate as context. */
 void dispatch_reply(void *ctx, const struct dns_client *client, struct span message);
 

@@ -106,7 +106,7 @@ int parts_make(struct gate *g, const struct gate_setup *s, struct err *e)
 	g->datagrams = datagrams_new(g);
 	g->publisher = publisher_new(g, s->door, s->publish, s->n_publish);
 	g->control = control_new(g, s->control);
-	g->tun = tun_new(g->loop, s->tun, dispatch_packet, g);
+	g->tun = tun_new(g->loop, s->tun, dispatch_packet, dispatch_run_end, g);
 	if (!g->datagrams || !g->publisher || !g->control || !g->tun)
 		return err_set(e, "cannot start the gate: no memory");
 	return 0;

@@ -12,6 +12,7 @@ struct tun {
 	struct watch watch;
 	struct loop *loop;
 	tun_packet_fn *fn;
+	tun_run_end_fn *end;
 	void *ctx;
 	struct buf out;
 	uint8_t in_octets[IP_PACKET_MAX];
@@ -32,13 +33,14 @@ static void tun_ready(struct watch *w, uint32_t events)
 			 * more. */
 			if (n < 0 && errno != EAGAIN && errno != EINTR)
 				loop_stop(t->loop);
-			return;
+			break;
 		}
 		t->fn(t->ctx, span_of(t->in_octets, (size_t)n));
 	}
+	t->end(t->ctx);
 }
 
-struct tun *tun_new(struct loop *l, int fd, tun_packet_fn *fn, void *ctx)
+struct tun *tun_new(struct loop *l, int fd, tun_packet_fn *fn, tun_run_end_fn *end, void *ctx)
 {
 	struct tun *t = calloc(1, sizeof(*t));
 
@@ -46,6 +48,7 @@ struct tun *tun_new(struct loop *l, int fd, tun_packet_fn *fn, void *ctx)
 		return NULL;
 	t->loop = l;
 	t->fn = fn;
+	t->end = end;
 	t->ctx = ctx;
 	t->watch.ready = tun_ready;
 	if (loop_add(l, &t->watch, fd, EPOLLIN) != 0) {

@@ -13,8 +13,11 @@ struct tun;
 /* One packet; it lives until the call returns. */
 typedef void tun_packet_fn(void *ctx, struct span packet);
 
+/* After the last packet of a run that was read in one turn: what was put together goes out. */
+typedef void tun_run_end_fn(void *ctx);
+
 /* Owns the descriptor from here on. NULL without memory or when epoll refuses it. */
-struct tun *tun_new(struct loop *l, int fd, tun_packet_fn *fn, void *ctx);
+struct tun *tun_new(struct loop *l, int fd, tun_packet_fn *fn, tun_run_end_fn *end, void *ctx);
 void tun_free(struct tun *t);
 
 /* An empty buffer of IP_PACKET_MAX octets for a packet to build; one at a time. */
