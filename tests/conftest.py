@@ -3,6 +3,7 @@
 
 import os
 import shutil
+import signal
 import sys
 
 import pytest
@@ -12,6 +13,13 @@ sys.path.insert(0, os.path.join(HERE, "e2e"))
 
 from internet.world import World  # noqa: E402
 from program import Sandgate, Terminal  # noqa: E402
+
+# nohup, and a shell that starts a job in the background, leave signals ignored, which all that is
+# started from here would inherit: a command that traps SIGHUP would wait for it for ever.
+for _signal in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM, signal.SIGTSTP, signal.SIGUSR1,
+                signal.SIGUSR2):
+    signal.signal(_signal, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 PROGRAM = os.environ.get("SANDGATE", os.path.join(HERE, "..", "build", "sandgate"))
 
