@@ -133,7 +133,7 @@ int args_parse(const struct command *c, char *const *argv, struct args *out, str
 
 	while (argv[n])
 		n++;
-	*out = (struct args){.command = c};
+	*out = (struct args){.command = c, .written = argv};
 	out->options = checked(calloc(c->n_options + 1, sizeof(*out->options)));
 	out->owned = checked(calloc(n + 1, sizeof(*out->owned)));
 	out->words = out->owned;
@@ -149,6 +149,7 @@ int args_parse(const struct command *c, char *const *argv, struct args *out, str
 		if (r)
 			return -1;
 	}
+	out->n_written = at;
 	if (at < n && c->takes_command)
 		out->rest = argv + at + 1;
 	else

@@ -35,9 +35,11 @@ struct args {
 	struct args_values *options; /* one for each spec of the command, in its order */
 	char *const *words;	     /* the positional arguments */
 	size_t n_words;
-	char *const *rest; /* what followed "--", NULL-terminated; NULL without a command */
-	bool help;	   /* --help: nothing else was checked */
-	char **owned;	   /* the array behind `words` */
+	char *const *rest;    /* what followed "--", NULL-terminated; NULL without a command */
+	char *const *written; /* all that stood before the "--" of a command */
+	size_t n_written;
+	bool help;    /* --help: nothing else was checked */
+	char **owned; /* the array behind `words` */
 };
 
 /*

@@ -69,6 +69,8 @@ int cmd_run(const struct args *a)
 		.as_root = args_has(a, RUN_AS_ROOT),
 		.quiet = args_has(a, RUN_QUIET),
 		.argv = a->rest,
+		.written = a->written,
+		.n_written = a->n_written,
 	};
 	struct err e;
 	int status;

@@ -193,7 +193,7 @@ static void say_refusals(struct supervisor *s)
 	json_t *refusals =
 		gate_link_ask(&s->gate, json_pack("{s:s}", "op", "refusals"), CLOSING_MS);
 	json_t *status = gate_link_ask(&s->gate, json_pack("{s:s}", "op", "status"), CLOSING_MS);
-	char *text = summary_closing(refusals, status);
+	char *text = summary_closing(refusals, status, s->options);
 
 	if (text)
 		dprintf(STDERR_FILENO, "%s", text);

@@ -22,7 +22,9 @@ struct run_options {
 	const char *const *env; /* "K=V" */
 	bool as_root;
 	bool quiet;
-	char *const *argv; /* the command, NULL-terminated */
+	char *const *argv;    /* the command, NULL-terminated */
+	char *const *written; /* the options as the person wrote them, for the closing summary */
+	size_t n_written;
 };
 
 /* Runs the sandbox to its end and returns the exit status of `sandgate run`. */

@@ -6,8 +6,9 @@
 #include <string.h>
 
 #include "policy/decide.h"
+#include "sandbox/rerun.h"
 
-enum { RULES_NAMED_MAX = 16, ROWS_MAX = 20, ITEMS_MAX = 32 };
+enum { RULES_NAMED_MAX = 16, ROWS_MAX = 20 };
 
 /* --- what the policy allows --- */
 
@@ -148,79 +149,12 @@ static void put_row(FILE *to, const json_t *row)
 		sentence_of(string_of(row, "reason")));
 }
 
-/* --- the one command --- */
+/* --- the closing --- */
 
-/* The words of all remedies, each once. */
-struct remedy {
-	char name[64]; /* of --name, or empty */
-	bool net_deny;
-	char *items[ITEMS_MAX], *ports[ITEMS_MAX];
-	size_t n_items, n_ports;
-};
-
-/* Nothing that a shell or a terminal would take for more than a word. */
-static bool is_plain_word(const char *s)
+static void put_refusals(FILE *to, const json_t *rows, json_int_t total,
+			 const struct run_options *o)
 {
-	return *s && s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-				 "._:/[]-")] == 0;
-}
-
-static void add_once(char **list, size_t *n, const char *word)
-{
-	for (size_t i = 0; i < *n; i++)
-		if (strcmp(list[i], word) == 0)
-			return;
-	if (*n < ITEMS_MAX && (list[*n] = strdup(word)))
-		(*n)++;
-}
-
-static void take_option(struct remedy *r, const char *option, const char *value)
-{
-	if (strcmp(option, "--allow") == 0)
-		add_once(r->items, &r->n_items, value);
-	else if (strcmp(option, "--host-port") == 0)
-		add_once(r->ports, &r->n_ports, value);
-	else if (strcmp(option, "--name") == 0)
-		snprintf(r->name, sizeof(r->name), "%s", value);
-	else if (strcmp(option, "--net") == 0)
-		r->net_deny = strcmp(value, "deny") == 0;
-}
-
-/* "sandgate run [OPTION VALUE]... ..." as remedy_format() writes it. */
-static void take_remedy(struct remedy *r, const char *text)
-{
-	char copy[REMEDY_MAX], *save = NULL, *option, *value;
-
-	if ((size_t)snprintf(copy, sizeof(copy), "%s", text) >= sizeof(copy))
-		return;
-	for (option = strtok_r(copy, " ", &save); option; option = strtok_r(NULL, " ", &save)) {
-		if (strncmp(option, "--", 2) != 0)
-			continue;
-		value = strtok_r(NULL, " ", &save);
-		if (value && is_plain_word(value))
-			take_option(r, option, value);
-	}
-}
-
-static void put_remedy(FILE *to, const struct remedy *r)
-{
-	if (!r->n_items && !r->n_ports)
-		return;
-	fputs("sandgate: to allow it: sandgate run", to);
-	if (*r->name)
-		fprintf(to, " --name %s", r->name);
-	if (r->net_deny)
-		fputs(" --net deny", to);
-	for (size_t i = 0; i < r->n_items; i++)
-		fprintf(to, "%s%s", i ? "," : " --allow ", r->items[i]);
-	for (size_t i = 0; i < r->n_ports; i++)
-		fprintf(to, " --host-port %s", r->ports[i]);
-	fputs(" -- ...\n", to);
-}
-
-static void put_closing(FILE *to, const json_t *rows, json_int_t total)
-{
-	struct remedy r = {0};
+	struct rerun again = {0};
 	json_int_t shown = 0;
 	json_t *row;
 	size_t i;
@@ -229,7 +163,7 @@ static void put_closing(FILE *to, const json_t *rows, json_int_t total)
 		total == 1 ? "" : "s");
 	json_array_foreach(rows, i, row)
 	{
-		take_remedy(&r, string_of(row, "remedy"));
+		rerun_take(&again, string_of(row, "remedy"));
 		if (i >= ROWS_MAX)
 			continue;
 		put_row(to, row);
@@ -237,11 +171,8 @@ static void put_closing(FILE *to, const json_t *rows, json_int_t total)
 	}
 	if (total > shown)
 		fprintf(to, "  others (%" JSON_INTEGER_FORMAT " times)\n", total - shown);
-	put_remedy(to, &r);
-	for (i = 0; i < r.n_items; i++)
-		free(r.items[i]);
-	for (i = 0; i < r.n_ports; i++)
-		free(r.ports[i]);
+	rerun_put(to, &again, o);
+	rerun_free(&again);
 }
 
 /* A lookup that nobody answered is no refusal: nothing in the policy would change it. */
@@ -254,7 +185,7 @@ static void put_failed_lookups(FILE *to, json_int_t n)
 			n, n == 1 ? "" : "s");
 }
 
-char *summary_closing(const json_t *refusals, const json_t *status)
+char *summary_closing(const json_t *refusals, const json_t *status, const struct run_options *o)
 {
 	json_int_t failed = number_of(json_object_get(status, "dns"), "failed");
 	const json_t *rows = json_object_get(refusals, "refusals"), *row;
@@ -268,7 +199,7 @@ char *summary_closing(const json_t *refusals, const json_t *status)
 	if (!to)
 		return NULL;
 	if (total)
-		put_closing(to, rows, total);
+		put_refusals(to, rows, total, o);
 	put_failed_lookups(to, failed);
 	if (fclose(to) == 0)
 		return text;

@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "policy/policy.h"
+#include "sandbox/run.h"
 
 /*
  * The network in one line of cli.md, without "sandgate: " and the newline; the caller frees. NULL
@@ -17,12 +18,12 @@ char *summary_first_line(const struct policy *p);
 char *summary_policy(const struct policy *p);
 
 /*
- * Several lines that end in newlines: what was refused, exactly counted, and one command that would
- * allow what can be allowed; and how many lookups the host's resolver left unanswered. NULL when
- * there is nothing to say (or without memory). Both are the gate's answers of those names, NULL
- * where there is none; what is in them comes from the process that reads the sandbox's octets, so
- * that nothing of it reaches a terminal but printable ASCII.
+ * Several lines that end in newlines: what was refused, exactly counted, and the command line of
+ * `o` again with what would allow what can be allowed; and how many lookups the host's resolver
+ * left unanswered. NULL when there is nothing to say (or without memory). The first two are the
+ * gate's answers of those names, NULL where there is none; what is in them comes from the process
+ * that reads the sandbox's octets, so that nothing of it reaches a terminal but printable ASCII.
  */
-char *summary_closing(const json_t *refusals, const json_t *status);
+char *summary_closing(const json_t *refusals, const json_t *status, const struct run_options *o);
 
 #endif

@@ -84,13 +84,16 @@ static void many_rules_are_counted(void **state)
 	policy_free(&p);
 }
 
+static char *make_check[] = {"make", "check", NULL};
+static const struct run_options plain = {.argv = make_check};
+
 static char *closing(const char *json)
 {
 	json_t *o = json_loads(json, 0, NULL);
 	char *text;
 
 	assert_non_null(o);
-	text = summary_closing(o, NULL);
+	text = summary_closing(o, NULL, &plain);
 	json_decref(o);
 	return text;
 }
@@ -99,7 +102,7 @@ static void nothing_refused_says_nothing(void **state)
 {
 	assert_null(closing("{\"refusals\":[],\"other\":0}"));
 	assert_null(closing("{}"));
-	assert_null(summary_closing(NULL, NULL));
+	assert_null(summary_closing(NULL, NULL, &plain));
 }
 
 static void what_was_refused_is_counted_and_one_command_allows_it(void **state)
@@ -124,7 +127,7 @@ static void what_was_refused_is_counted_and_one_command_allows_it(void **state)
 	assert_non_null(strstr(text, "  db.example.com:5432 at 203.0.113.5 (tcp, 1 time): "));
 	assert_non_null(strstr(text, "  others (5 times)\n"));
 	assert_non_null(strstr(text, "sandgate: to allow it: sandgate run --allow "
-				     "registry.example.com,db.example.com:5432 -- ...\n"));
+				     "registry.example.com,db.example.com:5432 -- make check\n"));
 	free(text);
 }
 
@@ -134,21 +137,69 @@ static void every_option_of_a_remedy_is_kept(void **state)
 		"{\"refusals\":["
 		"{\"proto\":\"tcp\",\"name\":\"host.sandgate.internal\",\"address\":null,\"port\":80,"
 		"\"reason\":\"not-in-policy\",\"count\":1,"
-		"\"remedy\":\"sandgate run --name box --host-port 80 ...\"},"
+		"\"remedy\":\"sandgate run --host-port 80 ...\"},"
 		"{\"proto\":\"dns\",\"name\":\"a.example\",\"address\":null,\"port\":0,"
 		"\"reason\":\"network-none\",\"count\":1,"
-		"\"remedy\":\"sandgate run --name box --net deny --allow a.example ...\"}"
+		"\"remedy\":\"sandgate run --net deny --allow a.example ...\"}"
 		"],\"other\":0}");
 
-	assert_non_null(strstr(text, "sandgate run --name box --net deny --allow a.example "
-				     "--host-port 80 -- ...\n"));
+	assert_non_null(strstr(text, "sandgate run --net deny --allow a.example --host-port 80 -- "
+				     "make check\n"));
 	free(text);
+}
+
+#define REFUSED(remedy)                                                                         \
+	"{\"refusals\":[{\"proto\":\"dns\",\"name\":\"b.example\",\"address\":null,\"port\":0," \
+	"\"reason\":\"not-in-policy\",\"count\":1,\"remedy\":\"sandgate run " remedy " ...\"}]}"
+
+static void assert_again(char **written, char **argv, const char *refusals, const char *line)
+{
+	struct run_options o = {.written = written, .argv = argv};
+	json_t *object = json_loads(refusals, 0, NULL);
+	char *text, *at;
+
+	assert_non_null(object);
+	while (written[o.n_written])
+		o.n_written++;
+	text = summary_closing(object, NULL, &o);
+	at = strstr(text, "to allow it: ");
+	assert_non_null(at);
+	assert_string_equal(at, line);
+	free(text);
+	json_decref(object);
+}
+
+#define WORDS(...) ((char *[]){__VA_ARGS__, NULL})
+
+/* What is offered can be run as it stands, and takes nothing away. */
+static void the_command_line_is_offered_again(void **state)
+{
+	char long_word[2000], escape[] = "\033[2J", accent[] = "\303\251";
+
+	memset(long_word, 'a', sizeof(long_word) - 1);
+	long_word[sizeof(long_word) - 1] = 0;
+	assert_again(WORDS("--allow", "a.example", "--env", "K=it's $x"),
+		     WORDS("sh", "-c", "curl b.example; id", ""), REFUSED("--allow b.example"),
+		     "to allow it: sandgate run --allow a.example --env 'K=it'\\''s $x' "
+		     "--allow b.example -- sh -c 'curl b.example; id' ''\n");
+	assert_again(WORDS("--only=a.example"), WORDS("id"), REFUSED("--allow b.example"),
+		     "to allow it: sandgate run --only=a.example --only b.example -- id\n");
+	assert_again(WORDS("--name", "x", "--net", "none", "--as-root"), WORDS("id"),
+		     REFUSED("--net deny --allow b.example"),
+		     "to allow it: sandgate run --name x --as-root --net deny "
+		     "--allow b.example -- id\n");
+	assert_again(WORDS("--net=none"), WORDS("id"), REFUSED("--net deny --allow b.example"),
+		     "to allow it: sandgate run --net deny --allow b.example -- id\n");
+	assert_again(WORDS("--env", escape), WORDS(accent), REFUSED("--allow b.example"),
+		     "to allow it: sandgate run ... --allow b.example -- ...\n");
+	assert_again(WORDS("--as-root"), WORDS(long_word), REFUSED("--allow b.example"),
+		     "to allow it: sandgate run --as-root --allow b.example -- ...\n");
 }
 
 static void lookups_that_nobody_answered_are_told_apart(void **state)
 {
 	json_t *status = json_loads("{\"dns\":{\"failed\":2}}", 0, NULL);
-	char *text = summary_closing(NULL, status);
+	char *text = summary_closing(NULL, status, &plain);
 
 	assert_non_null(text);
 	assert_non_null(strstr(text, "resolver did not answer 2 lookups"));
@@ -183,6 +234,7 @@ int main(void)
 		cmocka_unit_test(nothing_refused_says_nothing),
 		cmocka_unit_test(what_was_refused_is_counted_and_one_command_allows_it),
 		cmocka_unit_test(every_option_of_a_remedy_is_kept),
+		cmocka_unit_test(the_command_line_is_offered_again),
 		cmocka_unit_test(lookups_that_nobody_answered_are_told_apart),
 		cmocka_unit_test(hostile_text_is_neither_printed_nor_offered),
 	};
