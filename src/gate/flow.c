@@ -15,6 +15,7 @@
 enum {
 	INSPECT_MS = 5000, /* from the first octet to a whole hello or head (protocols.md) */
 	LINGER_MS = 2000,
+	DRAIN_READS = 16, /* a turn */
 	SWEEP_MS = 30000,
 	KEEPALIVE_IDLE_S = 120,
 	KEEPALIVE_INTERVAL_S = 30,
@@ -71,12 +72,13 @@ void flow_set_timer(struct flow *fl, int64_t ms)
 static void drain(struct flow *fl)
 {
 	static uint8_t thrown_away[16384];
-	ssize_t n;
+	ssize_t n = 1;
 
-	do
-		n = recv(fl->in.watch.fd, thrown_away, sizeof(thrown_away), 0);
-	while (n > 0);
-	if (n == 0 || (errno != EAGAIN && errno != EINTR))
+	for (int i = 0; n > 0 && i < DRAIN_READS; i++)
+		n = recv(fl->in.watch.fd, thrown_away, sizeof(thrown_away), MSG_TRUNC);
+	if (n > 0)
+		flow_queue(fl);
+	else if (n == 0 || (errno != EAGAIN && errno != EINTR))
 		flow_close(fl);
 }
 
@@ -129,6 +131,28 @@ void flow_queue(struct flow *fl)
 	loop_poke(f->gate->loop);
 }
 
+/* What is left of one that gave way; one that was freed since is free for another from here on. */
+static void go_on(struct flow *fl)
+{
+	switch (fl->state) {
+	case FLOW_RELAYING:
+		relay_run(fl);
+		break;
+	case FLOW_LINGERING:
+		drain(fl);
+		break;
+	case FLOW_DNS:
+		flow_dns_ready(fl);
+		break;
+	case FLOW_FREE:
+		fl->next = flow_table(fl)->free;
+		flow_table(fl)->free = flow_slot(fl);
+		break;
+	default:
+		break;
+	}
+}
+
 void flows_run_queue(struct flows *f)
 {
 	uint32_t i = f->queue;
@@ -139,12 +163,7 @@ void flows_run_queue(struct flows *f)
 
 		i = fl->queue_next;
 		fl->queued = false;
-		if (fl->state == FLOW_RELAYING) {
-			relay_run(fl);
-		} else if (fl->state == FLOW_FREE) {
-			fl->next = f->free;
-			f->free = flow_slot(fl);
-		}
+		go_on(fl);
 	}
 }
 
@@ -257,7 +276,9 @@ void flow_begin_relay(struct flow *fl)
 {
 	fl->state = FLOW_RELAYING;
 	fl->timer_is_idle = false;
-	loop_timer_cancel(flow_loop(fl), &fl->timer);
+	/* That of a refusal that waits for the answers before it runs on. */
+	if (!fl->refusing)
+		loop_timer_cancel(flow_loop(fl), &fl->timer);
 	fl->down.credit = fl->await_status ? 0 : UINT64_MAX;
 	arm_sweep(flow_table(fl));
 	relay_run(fl);

@@ -9,6 +9,9 @@
 /* A question that gets no answer, a broken one, keeps its connection no longer than this. */
 enum { DNS_IDLE_MS = 10000, UNANSWERED_MAX = 4096 };
 
+/* Octets a turn, some thirty questions: a client may send them faster than they are answered. */
+enum { ROUND = 1024 };
+
 static void take_questions(struct flow *fl, struct span in)
 {
 	struct dns_client client = {
@@ -43,23 +46,21 @@ static void end_when_answered(struct flow *fl)
 
 void flow_dns_ready(struct flow *fl)
 {
-	uint8_t octets[4096];
+	uint8_t octets[ROUND];
 	uint32_t generation = fl->generation;
+	ssize_t n;
 
 	flow_set_timer(fl, DNS_IDLE_MS);
-	while (fl->generation == generation) {
-		ssize_t n = recv(fl->in.watch.fd, octets, sizeof(octets), 0);
-
-		if (n > 0) {
-			take_questions(fl, span_of(octets, (size_t)n));
-			continue;
-		}
+	n = recv(fl->in.watch.fd, octets, sizeof(octets), 0);
+	if (n > 0) {
+		take_questions(fl, span_of(octets, (size_t)n));
+		if (fl->generation == generation)
+			flow_queue(fl);
+	} else if (n == 0) {
 		/* A client that has asked all it wants may half-close and wait for its answers. */
-		if (n == 0)
-			end_when_answered(fl);
-		else if (errno != EAGAIN && errno != EINTR)
-			flow_abort(fl);
-		return;
+		end_when_answered(fl);
+	} else if (errno != EAGAIN && errno != EINTR) {
+		flow_abort(fl);
 	}
 }
 
