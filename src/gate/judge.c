@@ -2,6 +2,7 @@
 #include "gate/judge.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "gate/names.h"
 
@@ -47,6 +48,31 @@ static void judge_host_port(const struct gate *g, uint16_t port, enum proto prot
 	add_dial(out, &loopback_v6, port);
 }
 
+/*
+ * What a sandbox that is shown such an address reaches by it is itself, whatever the policy says;
+ * dialled by the gate it would be the host.
+ */
+static bool is_loopback(const struct addr *a)
+{
+	static const uint8_t zeros[15];
+
+	if (addr_is_v4(a))
+		return addr_v4_octets(a)[0] == 127 || addr_v4_octets(a)[0] == 0;
+	return memcmp(a->b, zeros, sizeof(zeros)) == 0 && a->b[15] <= 1;
+}
+
+/* What holds for the first address that is dialled holds for the connection, so for all of them. */
+static void add_real(struct judged *out, const struct addr *a, uint16_t port,
+		     const struct verdict *v)
+{
+	if (out->n_dial &&
+	    (v->check_name != out->verdict.check_name || v->by_default != out->verdict.by_default))
+		return;
+	if (!out->n_dial)
+		out->verdict = *v;
+	add_dial(out, a, port);
+}
+
 /* A synthetic address is its name and nothing else: decided by it, dialled where it really is. */
 static void judge_synthetic(const struct gate *g, const struct endpoint *dst, enum proto proto,
 			    struct judged *out)
@@ -67,10 +93,11 @@ static void judge_synthetic(const struct gate *g, const struct endpoint *dst, en
 		struct verdict v;
 
 		decide(g->rules, g->host, &d, &v);
+		if (v.allow && is_loopback(&real[i]))
+			v = (struct verdict){.step = 2, .reason = REASON_SPECIAL_ADDRESS};
 		if (v.allow)
-			add_dial(out, &real[i], dst->port);
-		/* What holds for the first one that is dialled holds for the connection. */
-		if (i == 0 || (v.allow && !out->verdict.allow))
+			add_real(out, &real[i], dst->port, &v);
+		else if (i == 0)
 			out->verdict = v;
 	}
 	if (out->n_dial)

@@ -176,6 +176,85 @@ static void the_gates_own_address_leads_to_listed_host_ports(void **state)
 	assert_int_equal(judge("fd73:616e:6467:1::1", 123, PROTO_UDP).kind, JUDGED_REFUSED);
 }
 
+/* --- synthetic addresses: the names' real ones are dialled --- */
+
+static void begin_synthetic(const char *net, const char *const *allow)
+{
+	struct policy p;
+	struct err e;
+
+	begin(net, allow, NULL);
+	ruleset_free((struct ruleset *)gate.rules);
+	policy_init(&p);
+	assert_int_equal(policy_set_network(&p, net, &e), 0);
+	for (; allow && *allow; allow++)
+		assert_int_equal(policy_add_item(&p, EFFECT_ALLOW, *allow, &e), 0);
+	p.dns_answers = DNS_ANSWERS_SYNTHETIC;
+	gate.rules = ruleset_compile(&p, 1, &e);
+	assert_non_null(gate.rules);
+	policy_free(&p);
+}
+
+/* What a connection to the synthetic address of www.example.com, with these real ones, is. */
+static struct judged judge_synthetic(const char *const *real, uint16_t port)
+{
+	struct name www = name("www.example.com");
+	struct endpoint to = {.port = port};
+	struct addr at[4];
+	struct judged j;
+	size_t n = 0;
+
+	for (; real[n]; n++)
+		at[n] = address(real[n]);
+	names_bind(gate.names, &www, addr_is_v4(&at[0]) ? NAMES_A : NAMES_AAAA, at, n, 60,
+		   NAMES_FOR_DIAL, loop_now(gate.loop));
+	to.addr = names_synthetic(gate.names, &www, true, loop_now(gate.loop));
+	judge_destination(&gate, &to, PROTO_TCP, &j);
+	return j;
+}
+
+/* `any` forwards private addresses too; the host's loopback is not one. */
+static void a_name_of_loopback_does_not_lead_to_the_hosts(void **state)
+{
+	static const char *const inward[] = {"127.0.0.1", "0.0.0.0", "127.9.9.9", NULL};
+	static const char *const inward_v6[] = {"::1", "::", NULL};
+	static const char *const mixed[] = {"127.0.0.1", "10.1.2.3", NULL};
+	struct judged j;
+
+	begin_synthetic("any", NULL);
+	j = judge_synthetic(inward, 5432);
+	assert_int_equal(j.kind, JUDGED_REFUSED);
+	assert_int_equal(j.verdict.reason, REASON_SPECIAL_ADDRESS);
+	j = judge_synthetic(mixed, 5432);
+	assert_int_equal(j.kind, JUDGED_FORWARD);
+	assert_int_equal(j.n_dial, 1);
+	end(NULL);
+	begin_synthetic("any", NULL);
+	assert_int_equal(judge_synthetic(inward_v6, 5432).kind, JUDGED_REFUSED);
+}
+
+/*
+ * An address that is listed by itself is not looked into, one that is admitted by its name is: a
+ * first one that does not answer must not open the way to the second unseen.
+ */
+static void the_addresses_of_a_dial_are_looked_into_alike(void **state)
+{
+	static const char *const allow[] = {"www.example.com", "93.184.0.1", NULL};
+	static const char *const listed_first[] = {"93.184.0.1", "93.184.0.2", NULL};
+	static const char *const listed_last[] = {"93.184.0.2", "93.184.0.3", "93.184.0.1", NULL};
+	struct judged j;
+
+	begin_synthetic("deny", allow);
+	j = judge_synthetic(listed_first, 443);
+	assert_false(j.verdict.check_name);
+	assert_int_equal(j.n_dial, 1);
+	end(NULL);
+	begin_synthetic("deny", allow);
+	j = judge_synthetic(listed_last, 443);
+	assert_true(j.verdict.check_name);
+	assert_int_equal(j.n_dial, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -188,6 +267,8 @@ int main(void)
 		cmocka_unit_test_teardown(a_web_port_by_name_is_judged_again_inside, end),
 		cmocka_unit_test_teardown(dns_is_answered_wherever_it_is_sent, end),
 		cmocka_unit_test_teardown(the_gates_own_address_leads_to_listed_host_ports, end),
+		cmocka_unit_test_teardown(a_name_of_loopback_does_not_lead_to_the_hosts, end),
+		cmocka_unit_test_teardown(the_addresses_of_a_dial_are_looked_into_alike, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
