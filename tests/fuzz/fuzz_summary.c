@@ -19,8 +19,10 @@ static void check_text(const char *s)
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
+	char *argv[] = {"make", "check", NULL}, *written[] = {"--name", "box"};
+	struct run_options again = {.argv = argv, .written = written, .n_written = 2};
 	json_t *o = json_loadb((const char *)p, n, JSON_REJECT_DUPLICATES, NULL);
-	char *text = summary_closing(o, NULL);
+	char *text = summary_closing(o, NULL, &again);
 
 	if (text)
 		check_text(text);
