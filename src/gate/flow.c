@@ -169,19 +169,6 @@ void flows_run_queue(struct flows *f)
 
 /* ---- events ---- */
 
-/*
- * An urgent octet is kept in its place in the stream. Most flows never see one, so the option is
- * set when the kernel tells of it: it counts when the octet is read (tcp_recvmsg).
- */
-static void keep_urgent_inline(struct side *s)
-{
-	static const int on = 1;
-
-	if (!s->urgent)
-		setsockopt(s->watch.fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
-	s->urgent = true;
-}
-
 static void note_events(struct side *s, uint32_t events)
 {
 	if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR | EPOLLPRI))
@@ -191,7 +178,7 @@ static void note_events(struct side *s, uint32_t events)
 	if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
 		s->hangup = true;
 	if (events & EPOLLPRI)
-		keep_urgent_inline(s);
+		s->urgent = true;
 }
 
 static void relay_event(struct flow *fl, uint32_t events)
@@ -382,6 +369,7 @@ static int listen_on(struct flows *f, struct flow_listener *l, int fd)
 		return 0;
 	/* What a listener has set, an accepted socket has. */
 	if (setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset_on_close, sizeof(reset_on_close)) != 0 ||
+	    setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on)) != 0 ||
 	    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) != 0)
 		return -errno;
 	return loop_add(f->gate->loop, &l->watch, fd, EPOLLIN);

@@ -55,6 +55,7 @@ struct direction {
 	uint64_t octets;   /* passed */
 	uint64_t credit;   /* may pass without another look; UINT64_MAX: all */
 	struct pipe *pipe; /* NULL unless octets are in flight */
+	bool bulk;	   /* the last read was not small: splice */
 	bool ended;	   /* the source said end of stream, and the sink was told */
 };
 

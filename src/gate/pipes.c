@@ -14,11 +14,6 @@ struct pipes {
 	struct pipe *idle;
 };
 
-struct pipes *pipes_new(void)
-{
-	return calloc(1, sizeof(struct pipes));
-}
-
 static void pipe_close(struct pipes *p, struct pipe *pipe)
 {
 	close(pipe->read);
@@ -63,6 +58,22 @@ static struct pipe *pipe_make(struct pipes *p)
 	pipe->write = fd[1];
 	p->n++;
 	return pipe;
+}
+
+/* One is made at the start, so that a small exchange finds one ready. */
+struct pipes *pipes_new(void)
+{
+	struct pipes *p = calloc(1, sizeof(*p));
+	struct pipe *first = p ? pipe_make(p) : NULL;
+
+	if (first)
+		pipes_return(p, first);
+	return p;
+}
+
+bool pipes_ready(const struct pipes *p)
+{
+	return p->n_idle > 0;
 }
 
 struct pipe *pipes_borrow(struct pipes *p)

@@ -9,9 +9,11 @@
 #ifndef SG_GATE_PIPES_H
 #define SG_GATE_PIPES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
-enum { PIPE_OCTETS = 256 * 1024, PIPES_MAX = 128, PIPES_IDLE_MAX = 8 };
+/* Even one beyond its user's limits holds two pages (PIPE_MIN_DEF_BUFFERS, fs/pipe.c). */
+enum { PIPE_OCTETS = 256 * 1024, PIPE_OCTETS_SURE = 8192, PIPES_MAX = 128, PIPES_IDLE_MAX = 8 };
 
 struct pipe {
 	int read, write;
@@ -23,6 +25,9 @@ struct pipes;
 
 struct pipes *pipes_new(void);
 void pipes_free(struct pipes *p);
+
+/* True when the next pipes_borrow() cannot fail. */
+bool pipes_ready(const struct pipes *p);
 
 /* An empty pipe, or NULL when none can be had now. */
 struct pipe *pipes_borrow(struct pipes *p);

@@ -5,14 +5,12 @@
  * Both sockets are watched edge-triggered. A direction moves octets while its source
  * is readable and its sink writable; what the kernel answered with EAGAIN is waited for.
  *
- * The first octets of a direction are moved by recv and send, which for a small exchange
- * costs less than two splices; then by splice(2) over a borrowed pipe. Octets are taken
- * from the source only as far as the sink has taken them or a pipe holds them: recv looks
- * (MSG_PEEK), send says how many went, and that many are dropped from the source
- * (MSG_TRUNC). So a direction without a pipe keeps nothing of its own, and one whose sink
- * is full costs no memory here: the kernel's own window closes. Only the very first read of
- * a direction is taken at once, since an empty send queue holds it; should the kernel be out
- * of memory for it, the flow is reset rather than cut.
+ * Small reads are moved by recv and send, which costs less than two splices; a direction that
+ * has more to move than that goes by splice(2) over a borrowed pipe. What the sink does not take of
+ * a small read is put into a pipe, which is known to be there before the read (pipes_ready);
+ * without one, recv looks (MSG_PEEK), send says how many went, and that many are dropped from
+ * the source (MSG_TRUNC). So a direction keeps nothing of its own but in a pipe, and one whose
+ * sink is full costs no memory here: the kernel's own window closes.
  *
  * `credit` bounds what may move before the client's octets are looked at again (inspect.c)
  * and what a limit leaves; a pipe never holds more than was credited.
@@ -30,12 +28,7 @@
 #include <seccomp.h>
 #include <sys/socket.h>
 
-enum {
-	COPY_OCTETS = 64 * 1024,
-	COPY_FIRST = 16 * 1024,
-	TAKE_FIRST = 8 * 1024,
-	ROUND = 1024 * 1024
-};
+enum { COPY_OCTETS = 64 * 1024, SMALL_OCTETS = PIPE_OCTETS_SURE, ROUND = 1024 * 1024 };
 
 const int relay_syscalls[] = {SCMP_SYS(recvfrom), SCMP_SYS(sendto),	SCMP_SYS(splice),
 			      SCMP_SYS(shutdown), SCMP_SYS(setsockopt), -1};
@@ -146,12 +139,6 @@ enum moved relay_peek(struct side *s, struct span *seen)
 	return MOVED_SOME;
 }
 
-static void account(struct way w, size_t n)
-{
-	spend(w, n);
-	count(w, n);
-}
-
 /* The sandbox's side does without Nagle's delay from the start; the world's from the second send
  * on. */
 static void send_without_delay(struct way w)
@@ -164,19 +151,34 @@ static void send_without_delay(struct way w)
 	w.flow->no_delay = true;
 }
 
-static enum moved take_first(struct way w, size_t want)
+/* An empty pipe takes as much as PIPE_OCTETS_SURE, so a rest that does not go in is a fault. */
+static enum moved keep_rest(struct way w, const uint8_t *rest, size_t n)
 {
-	ssize_t n;
+	w.sink->writable = false;
+	w.d->pipe = pipes_borrow(w.flow->gate->pipes);
+	if (!w.d->pipe || write(w.d->pipe->write, rest, n) != (ssize_t)n)
+		return MOVED_ERROR;
+	w.d->pipe->n = n;
+	return MOVED_SOME;
+}
 
-	want = want < TAKE_FIRST ? want : TAKE_FIRST;
+static enum moved move_small(struct way w, size_t want)
+{
+	ssize_t n, sent;
+
+	want = want < SMALL_OCTETS ? want : SMALL_OCTETS;
 	n = recv(w.source->watch.fd, octets, want, 0);
 	if (n <= 0)
 		return read_failed(w.source, n);
-	if (send(w.sink->watch.fd, octets, (size_t)n, MSG_NOSIGNAL) != n)
+	sent = send(w.sink->watch.fd, octets, (size_t)n, MSG_NOSIGNAL);
+	if (sent < 0 && !would_block(errno))
 		return MOVED_ERROR;
+	sent = sent < 0 ? 0 : sent;
+	w.d->bulk = n == SMALL_OCTETS;
 	note_short_read(w, want, (size_t)n);
-	account(w, (size_t)n);
-	return MOVED_SOME;
+	spend(w, (size_t)n);
+	count(w, (size_t)sent);
+	return sent < n ? keep_rest(w, octets + sent, (size_t)(n - sent)) : MOVED_SOME;
 }
 
 static enum moved copy_what_the_sink_takes(struct way w, size_t want)
@@ -199,7 +201,8 @@ static enum moved copy_what_the_sink_takes(struct way w, size_t want)
 		note_short_read(w, want, (size_t)n);
 	if (recv(w.source->watch.fd, octets, (size_t)sent, MSG_TRUNC) != sent)
 		return MOVED_ERROR;
-	account(w, (size_t)sent);
+	spend(w, (size_t)sent);
+	count(w, (size_t)sent);
 	return MOVED_SOME;
 }
 
@@ -210,9 +213,11 @@ static enum moved move_by_copy(struct way w)
 
 	if (!want)
 		return meet_limit(w, why);
-	if (w.d->octets == 0)
-		return take_first(w, want);
-	send_without_delay(w);
+	if (w.d->octets)
+		send_without_delay(w);
+	/* A read is cut short at an urgent mark, and the mark is not to be passed over. */
+	if (!w.source->urgent && pipes_ready(w.flow->gate->pipes))
+		return move_small(w, want);
 	return copy_what_the_sink_takes(w, want);
 }
 
@@ -247,6 +252,7 @@ static enum moved fill_pipe(struct way w)
 	if (n <= 0)
 		return read_failed(w.source, n);
 	w.d->pipe->n = (size_t)n;
+	w.d->bulk = n >= SMALL_OCTETS;
 	spend(w, (size_t)n);
 	return MOVED_SOME;
 }
@@ -272,7 +278,7 @@ static enum moved move_once(struct way w)
 		return MOVED_NOTHING;
 	/* splice(2) stops before an urgent octet for ever (tcp_read_sock); recv with OOBINLINE does
 	 * not. */
-	if (w.d->octets < COPY_FIRST || w.source->urgent)
+	if (!w.d->bulk || w.source->urgent)
 		return move_by_copy(w);
 	return move_by_splice(w);
 }
