@@ -33,17 +33,17 @@ static int start_keeper(const struct airlock_config *c, struct airlock *a, struc
 	int pair[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return err_set(e, "cannot make a socket pair: %s", strerror(errno));
+		return err_set(e, "cannot make a socket pair: %s", err_why(errno));
 	a->control = pair[0];
 	a->keeper = fork();
 	if (a->keeper == 0)
 		keeper_main(c, pair[1], self);
 	close(pair[1]);
 	if (a->keeper < 0)
-		return err_set(e, "cannot fork: %s", strerror(errno));
+		return err_set(e, "cannot fork: %s", err_why(errno));
 	a->keeper_pidfd = (int)syscall(SYS_pidfd_open, a->keeper, 0);
 	if (a->keeper_pidfd < 0)
-		return err_set(e, "cannot open a pidfd: %s", strerror(errno));
+		return err_set(e, "cannot open a pidfd: %s", err_why(errno));
 	return 0;
 }
 

@@ -85,12 +85,12 @@ static int start_helper(struct helper *h, struct err *e)
 	int pair[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return err_set(e, "cannot make a socket pair: %s", strerror(errno));
+		return err_set(e, "cannot make a socket pair: %s", err_why(errno));
 	h->pid = fork();
 	h->sock = pair[h->pid == 0];
 	close(pair[h->pid != 0]);
 	if (h->pid < 0)
-		return err_set(e, "cannot fork: %s", strerror(errno));
+		return err_set(e, "cannot fork: %s", err_why(errno));
 	return 0;
 }
 
@@ -153,7 +153,7 @@ static int enter_airlock(struct keeper *k, struct err *e)
 		return -1;
 	error = nl_open(&k->route, NETLINK_ROUTE);
 	if (error < 0)
-		return err_set(e, "cannot open a route netlink socket: %s", strerror(-error));
+		return err_set(e, "cannot open a route netlink socket: %s", err_why(-error));
 	error = nl_open(&k->netfilter, NETLINK_NETFILTER);
 	if (error < 0)
 		return err_set(e,

@@ -47,7 +47,7 @@ int missing_netns(const struct missing_facts *f, int error, struct err *e)
 	/* AppArmor lets the user namespace be made and takes the privilege in it away. */
 	if (error == EPERM)
 		return missing_userns(f, error, e);
-	return err_set(e, "cannot make a network namespace: %s", strerror(error));
+	return err_set(e, "cannot make a network namespace: %s", err_why(error));
 }
 
 int missing_tun(int error, struct err *e)
@@ -62,7 +62,7 @@ int missing_tun(int error, struct err *e)
 	if (error == EPERM)
 		return err_set(e, "/dev/net/tun may not be used; in a container, allow the device "
 				  "(c 10:200 rwm) in its device list");
-	return err_set(e, "cannot make a tun device: %s", strerror(error));
+	return err_set(e, "cannot make a tun device: %s", err_why(error));
 }
 
 int missing_link(const char *doing, int error, struct err *e)
@@ -72,5 +72,5 @@ int missing_link(const char *doing, int error, struct err *e)
 	if ((error == EOPNOTSUPP || error == EAFNOSUPPORT) && strstr(doing, "rule"))
 		return err_set(e, "the kernel has no policy routing; use one with "
 				  "CONFIG_IP_MULTIPLE_TABLES=y and CONFIG_IPV6_MULTIPLE_TABLES=y");
-	return err_set(e, "cannot %s: %s", doing, strerror(error));
+	return err_set(e, "cannot %s: %s", doing, err_why(error));
 }

@@ -62,7 +62,7 @@ static int configure_link(bool v6, struct err *e)
 	int error = nl_open(&n, NETLINK_ROUTE);
 
 	if (error < 0)
-		return err_set(e, "cannot open a route netlink socket: %s", strerror(-error));
+		return err_set(e, "cannot open a route netlink socket: %s", err_why(-error));
 	link_up(&n, LINK_INDEX_LO);
 	link_up(&n, LINK_INDEX_ETH0);
 	queue_family(&n, AIRLOCK_GATE_V4, AIRLOCK_V4_BITS, AIRLOCK_SANDBOX_V4);
@@ -89,7 +89,7 @@ static int make_door(int keeper, struct message *m)
 	int pair[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return err_set(&m->err, "cannot make a socket pair: %s", strerror(errno));
+		return err_set(&m->err, "cannot make a socket pair: %s", err_why(errno));
 	m->fds[SLOT_DOOR] = pair[1];
 	return door_confine(pair[0], keeper, &m->err) < 0 ? -1 : pair[0];
 }

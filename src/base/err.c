@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/err.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,6 +43,27 @@ int err_prefix(struct err *e, const char *fmt, ...)
 	snprintf(e->text + n, sizeof(e->text) - n, ": %s", old);
 	make_printable(e->text);
 	return -1;
+}
+
+const char *err_why(int error)
+{
+	switch (error) {
+	case EAGAIN:
+		return "no more processes may be started; end some, or raise the limit (ulimit -u)";
+	case EMFILE:
+		return "too many open files; raise the limit (ulimit -n)";
+	case ENFILE:
+		return "too many open files on this machine; end what holds them";
+	case EFBIG:
+		return "the limit of a file's size is reached; raise it (ulimit -f)";
+	case ENOMEM:
+		return "out of memory; end other programs, or raise the limit (ulimit -v)";
+	case ENOSPC:
+	case EDQUOT:
+		return "no space left; make room there";
+	default:
+		return strerror(error);
+	}
 }
 
 void die(int status, const char *fmt, ...)

@@ -22,6 +22,12 @@ int err_set(struct err *e, const char *fmt, ...) sg_printf(2, 3);
 /* Puts "prefix: " before the message that is there. Returns -1. */
 int err_prefix(struct err *e, const char *fmt, ...) sg_printf(2, 3);
 
+/*
+ * strerror() of an errno, and what to do where that is the same whatever was being done: a limit or
+ * a resource of the machine was reached.
+ */
+const char *err_why(int error);
+
 /* Prints "sandgate: MESSAGE" to standard error and exits. Only before a loop starts. */
 void die(int status, const char *fmt, ...) sg_printf(2, 3) sg_noreturn;
 

@@ -26,7 +26,8 @@ static int check_runs(const char *name, struct err *e)
 			near.word);
 	else if (!runs)
 		err_set(e, "%s: no sandbox of that name runs; %s", name,
-			any ? "\"sandgate ls\" lists those that do" : "nor any other");
+			any ? "\"sandgate ls\" lists those that do"
+			    : "nor does any other: start one with \"sandgate run\"");
 	client_free_names(names);
 	return runs ? 0 : -1;
 }

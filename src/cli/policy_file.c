@@ -65,13 +65,33 @@ static bool is_json(const char *path, const struct text *t)
 	return false;
 }
 
+static int cannot_read(const char *path, int error, struct err *e)
+{
+	switch (error) {
+	case ENOENT:
+	case ENOTDIR:
+		return err_set(e, "%s: there is no such file; correct the path, or write it", path);
+	case EACCES:
+		return err_set(e, "%s: you may not read this policy; let your user read it", path);
+	case EISDIR:
+		return err_set(e, "%s: it is a folder; name the policy file in it", path);
+	case EBADF:
+		return err_set(e, "%s: it is closed; name a file, or send the policy there", path);
+	case EFBIG:
+		return err_set(e, "%s: larger than %d MiB, which no policy is; name another file",
+			       path, FILE_MAX / (1024 * 1024));
+	default:
+		return err_set(e, "%s: cannot read the policy: %s", path, err_why(error));
+	}
+}
+
 static int open_file(const char *path, struct err *e)
 {
 	int fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
 				   : fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
 
 	if (fd < 0)
-		err_set(e, "%s: cannot open the policy: %s", path, strerror(errno));
+		cannot_read(policy_file_name(path), errno, e);
 	return fd;
 }
 
@@ -86,7 +106,7 @@ int policy_file_read(const char *path, struct policy *p, struct err *e)
 		return -1;
 	r = read_all(fd, &t);
 	if (r)
-		r = err_set(e, "%s: cannot read the policy: %s", path, strerror(-r));
+		r = cannot_read(policy_file_name(path), -r, e);
 	else
 		r = policy_parse(span_of(t.p, t.n), is_json(path, &t) ? POLICY_JSON : POLICY_YAML,
 				 policy_file_name(path), p, e);

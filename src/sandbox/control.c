@@ -43,7 +43,7 @@ struct control *control_open(int dir, control_answer_fn *answer, void *ctx, stru
 	c->listener = control_socket_listen(dir);
 	if (c->listener >= 0)
 		return c;
-	err_set(e, "the control socket: %s", strerror(-c->listener));
+	err_set(e, "the control socket: %s", err_why(-c->listener));
 	free(c);
 	return NULL;
 }

@@ -23,14 +23,16 @@ int control_socket_listen(int dir)
 {
 	struct sockaddr_un a = address_in(dir);
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), rc;
+	mode_t mask;
 
 	if (fd < 0)
 		return -errno;
 	unlinkat(dir, CONTROL_SOCKET_NAME, 0);
-	/* The folder is 0700: no one else reaches the socket, whatever its mode. */
-	if (bind(fd, (struct sockaddr *)&a, sizeof(a)) == 0 && listen(fd, BACKLOG) == 0)
+	mask = umask(077);
+	rc = bind(fd, (struct sockaddr *)&a, sizeof(a)) || listen(fd, BACKLOG) ? -errno : 0;
+	umask(mask);
+	if (rc == 0)
 		return fd;
-	rc = -errno;
 	close(fd);
 	return rc;
 }

@@ -141,7 +141,7 @@ int gate_link_start(struct gate_link *g, const struct gate_setup *s, struct err 
 
 	*g = (struct gate_link){.pidfd = -1, .control = -1};
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return err_set(e, "a socket to the gate: %s", strerror(errno));
+		return err_set(e, "a socket to the gate: %s", err_why(errno));
 	g->control = pair[0];
 	g->pid = fork();
 	if (g->pid == 0)
@@ -149,7 +149,7 @@ int gate_link_start(struct gate_link *g, const struct gate_setup *s, struct err 
 	close(pair[1]);
 	g->pidfd = g->pid > 0 ? pidfd_open_child(g->pid) : -1;
 	if (g->pidfd < 0)
-		rc = err_set(e, "starting the gate: %s", strerror(errno));
+		rc = err_set(e, "starting the gate: %s", err_why(errno));
 	else
 		rc = await_ready(g, e);
 	if (rc)

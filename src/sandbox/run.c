@@ -40,7 +40,7 @@ static int hold_standard_descriptors(struct err *e)
 		fd = open("/dev/null", O_RDWR);
 	while (fd >= 0 && fd <= STDERR_FILENO);
 	if (fd < 0)
-		return err_set(e, "/dev/null: %s", strerror(errno));
+		return err_set(e, "/dev/null: %s", err_why(errno));
 	close(fd);
 	return 0;
 }
@@ -57,7 +57,7 @@ static int hold_signals(struct supervisor *s, struct err *e)
 	sigprocmask(SIG_SETMASK, &all, &s->person_mask);
 	sigdelset(&all, SIGPIPE);
 	s->signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
-	return s->signals < 0 ? err_set(e, "a descriptor for signals: %s", strerror(errno)) : 0;
+	return s->signals < 0 ? err_set(e, "a descriptor for signals: %s", err_why(errno)) : 0;
 }
 
 static int check_policy(const struct policy *p, struct err *e)

@@ -29,8 +29,8 @@ static int open_private(const char *path, bool make)
 		return -errno;
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &st) == 0 && st.st_uid == geteuid() && (st.st_mode & 077) == 0)
+		return errno == ENOTDIR || errno == ELOOP ? -EPERM : -errno;
+	if (fstat(fd, &st) == 0 && st.st_uid == geteuid() && (st.st_mode & 0777) == 0700)
 		return fd;
 	close(fd);
 	return -EPERM;
@@ -87,9 +87,8 @@ int registry_open(struct registry *r, bool make, struct err *e)
 		rc = r->fd;
 		r->fd = -1;
 		err_set(e, "%s: %s", r->path,
-			rc == -EPERM
-				? "it is not a folder of your own that only you can enter; remove it"
-				: strerror(-rc));
+			rc == -EPERM ? "it is not a folder of your own with mode 0700; remove it"
+				     : err_why(-rc));
 		return rc;
 	}
 	/* Without links: what lies in a bind mount is told by comparing paths. */
@@ -207,7 +206,7 @@ int registry_each(struct registry *r, void (*fn)(void *ctx, const char *name), v
 
 	if (lock >= 0)
 		close(lock);
-	return rc ? err_set(e, "%s: %s", r->path, strerror(-rc)) : 0;
+	return rc ? err_set(e, "%s: %s", r->path, err_why(-rc)) : 0;
 }
 
 /* --- taking a name --- */
@@ -268,7 +267,7 @@ static int take_wanted(struct runtime_dir *d, const char *wanted, struct err *e)
 	if (rc == -EEXIST)
 		return err_set(e, "--name %s: a sandbox of that name runs; take another name",
 			       wanted);
-	return rc ? err_set(e, "%s/%s: %s", d->registry.path, wanted, strerror(-rc)) : 0;
+	return rc ? err_set(e, "%s/%s: %s", d->registry.path, wanted, err_why(-rc)) : 0;
 }
 
 static int take_any(struct runtime_dir *d, const char *wanted, const char *path, struct err *e)
@@ -278,26 +277,37 @@ static int take_any(struct runtime_dir *d, const char *wanted, const char *path,
 	if (wanted)
 		return take_wanted(d, wanted, e);
 	rc = take_made(d, path);
-	return rc ? err_set(e, "%s: a folder for the sandbox: %s", d->registry.path, strerror(-rc))
+	return rc ? err_set(e, "%s: a folder for the sandbox: %s", d->registry.path, err_why(-rc))
 		  : 0;
 }
 
-int runtime_dir_claim(struct runtime_dir *d, const char *wanted, const char *path, struct err *e)
+static int claim(struct runtime_dir *d, const char *wanted, const char *path, struct err *e)
 {
 	struct visit sweep = {0};
 	int lock, rc;
 
-	*d = (struct runtime_dir){.registry.fd = -1, .fd = -1, .lock = -1};
 	if (registry_open(&d->registry, true, e))
 		return -1;
 	lock = lock_registry(&d->registry);
 	rc = lock < 0 ? lock : visit_all(&d->registry, &sweep);
-	rc = rc ? err_set(e, "%s: %s", d->registry.path, strerror(-rc))
+	rc = rc ? err_set(e, "%s: %s", d->registry.path, err_why(-rc))
 		: take_any(d, wanted, path, e);
 	if (lock >= 0)
 		close(lock);
 	if (rc)
 		runtime_dir_release(d);
+	return rc;
+}
+
+int runtime_dir_claim(struct runtime_dir *d, const char *wanted, const char *path, struct err *e)
+{
+	/* One that takes from the owner as well would shut the folder to its own user. */
+	mode_t mask = umask(077);
+	int rc;
+
+	*d = (struct runtime_dir){.registry.fd = -1, .fd = -1, .lock = -1};
+	rc = claim(d, wanted, path, e);
+	umask(mask);
 	return rc;
 }
 

@@ -15,7 +15,7 @@ int syscall_filter_make(struct syscall_filter *f, struct err *e)
 				   sizeof(syscall_filter_arguments));
 	if (f->calls >= 0 && f->arguments >= 0)
 		return 0;
-	err_set(e, "a file in memory for the filter of system calls: %s", strerror(errno));
+	err_set(e, "a file in memory for the filter of system calls: %s", err_why(errno));
 	syscall_filter_close(f);
 	return -1;
 }

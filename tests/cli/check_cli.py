@@ -150,7 +150,13 @@ def rules_on_the_command_line_are_refused_by_name():
     refused(run("run", "--allow", "api.example.com,*.com", *true), "--allow", "*.com")
     refused(run("run", "--deny", "10.0.0.5/8", *true), "--deny", "10.0.0.0/8")
     refused(run("run", "--only", "https://example.com/x", *true), "--only", "example.com")
-    refused(run("run", "--policy", "no-such-file.yaml", *true), "no-such-file.yaml", "No such file")
+
+
+@check
+def a_policy_that_cannot_be_read_is_refused_by_its_cause():
+    refused(run("run", "--policy", "missing.yaml", "--", "true"), "missing.yaml", "no such file")
+    refused(run("policy", "check", "."), ".: it is a folder")
+    refused(run("policy", "check", "/dev/zero"), "/dev/zero", "larger than 64 MiB")
 
 
 @check
@@ -198,7 +204,6 @@ def a_policy_that_is_wrong_says_where():
     assert model["valid"] is False and "bad.yaml:4:5" in model["error"] and model["rules"] == []
     write('{"network": "deny", "alow": []}', "bad.json")
     refused(run("policy", "check", "bad.json"), "bad.json:1:", "alow", "allow")
-    refused(run("policy", "check", "."), ".", "directory")
     refused(run("policy", "check", "none.yaml"), "none.yaml")
 
 

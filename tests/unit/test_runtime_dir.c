@@ -181,6 +181,7 @@ static void the_folder_is_private(void **state)
 	struct err e;
 	struct registry r;
 	char path[128];
+	static const mode_t wrong_modes[] = {0755, 0500};
 
 	claim(&d, "box", "/x");
 	assert_int_equal(fstat(d.fd, &st), 0);
@@ -190,14 +191,32 @@ static void the_folder_is_private(void **state)
 	runtime_dir_release(&d);
 
 	snprintf(path, sizeof(path), "%s/sandgate", runtime);
-	assert_int_equal(chmod(path, 0755), 0);
+	for (size_t i = 0; i < sg_array_len(wrong_modes); i++) {
+		assert_int_equal(chmod(path, wrong_modes[i]), 0);
+		assert_int_not_equal(registry_open(&r, true, &e), 0);
+		assert_non_null(strstr(e.text, "with mode 0700; remove it"));
+	}
+	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(symlink("/tmp", path), 0);
 	assert_int_not_equal(registry_open(&r, true, &e), 0);
-	assert_non_null(strstr(e.text, "only you"));
-	assert_int_equal(chmod(path, 0700), 0);
+	assert_non_null(strstr(e.text, "with mode 0700; remove it"));
+	assert_int_equal(unlink(path), 0);
 	setenv("XDG_RUNTIME_DIR", "/", 1);
 	assert_int_not_equal(registry_open(&r, true, &e), 0);
 	assert_non_null(strstr(e.text, "not yours"));
 	setenv("XDG_RUNTIME_DIR", runtime, 1);
+}
+
+/* A umask is for what the command makes; the folder stays its owner's, and the mask what it was. */
+static void a_umask_shuts_nobody_out(void **state)
+{
+	mode_t before = umask(0777);
+	struct runtime_dir d;
+
+	claim(&d, "box", "/x");
+	assert_int_equal(faccessat(d.fd, "lock", R_OK | W_OK, 0), 0);
+	assert_int_equal(umask(before), 0777);
+	runtime_dir_release(&d);
 }
 
 /* --- the control socket --- */
@@ -307,6 +326,7 @@ int main(void)
 		cmocka_unit_test(a_reserved_word_as_a_folder_gets_a_number),
 		cmocka_unit_test(what_a_killed_supervisor_left_is_taken_away),
 		cmocka_unit_test(the_folder_is_private),
+		cmocka_unit_test(a_umask_shuts_nobody_out),
 		cmocka_unit_test(a_question_gets_its_answer),
 		cmocka_unit_test(hostile_peers_do_not_hold_it_up),
 	};
