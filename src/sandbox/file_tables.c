@@ -75,6 +75,9 @@ const char *const file_protected_parts[] = {
 	".git",
 	".git/hooks",
 	".git/config",
+	/* Both name, or are, a configuration in place of that one. */
+	".git/config.worktree",
+	".git/commondir",
 	".gitmodules",
 	".bashrc",
 	".bash_profile",

@@ -10,18 +10,48 @@
 
 #include "sandbox/file_tables.h"
 
+static bool look(const struct planted *p, size_t i, struct stat *st)
+{
+	return fstatat(p->folder, file_protected_parts[i], st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
 static bool is_there(const struct planted *p, size_t i)
 {
 	struct stat st;
 
-	return fstatat(p->folder, file_protected_parts[i], &st, AT_SYMLINK_NOFOLLOW) == 0;
+	return look(p, i, &st);
+}
+
+static void note(struct planted *p, size_t i)
+{
+	struct stat st;
+
+	p->absent[i] = !look(p, i, &st);
+	if (p->absent[i] || !S_ISLNK(st.st_mode))
+		return;
+	p->link[i].number = st.st_ino;
+	p->link[i].changed = st.st_ctim;
+}
+
+/* Was absent, or was a link that has another in its place. */
+static bool is_new(const struct planted *p, size_t i)
+{
+	struct stat st;
+
+	if (!look(p, i, &st))
+		return false;
+	if (p->absent[i])
+		return true;
+	return p->link[i].number &&
+	       (st.st_ino != p->link[i].number || st.st_ctim.tv_sec != p->link[i].changed.tv_sec ||
+		st.st_ctim.tv_nsec != p->link[i].changed.tv_nsec);
 }
 
 void planted_begin(struct planted *p, const char *workdir)
 {
-	p->folder = open(workdir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	*p = (struct planted){.folder = open(workdir, O_PATH | O_DIRECTORY | O_CLOEXEC)};
 	for (size_t i = 0; p->folder >= 0 && i < file_n_protected_parts; i++)
-		p->absent[i] = i < PLANTED_PARTS_MAX && !is_there(p, i);
+		note(p, i);
 }
 
 /* One that lies in another that is new is not told apart: `.git/hooks` in a new `.git`. */
@@ -44,7 +74,7 @@ static size_t put_names(const struct planted *p, FILE *to)
 	size_t n = 0;
 
 	for (size_t i = 0; i < file_n_protected_parts; i++)
-		if (p->absent[i] && is_there(p, i) && !lies_in_new(p, i))
+		if (is_new(p, i) && !lies_in_new(p, i))
 			fprintf(to, "%s%s", n++ ? ", " : "", file_protected_parts[i]);
 	return n;
 }

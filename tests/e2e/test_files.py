@@ -81,6 +81,19 @@ def test_what_runs_later_outside_is_read_only_in_the_working_directory(sandgate,
     assert box.run("git status && touch file && git add file").ok
 
 
+def test_another_configuration_of_git_is_told(sandgate):
+    """`.git/commondir` and `config.worktree` stand in for the configuration that is read-only."""
+    machine = sandgate.world.machine
+    work = machine.new_work()
+    machine.run("git init -q . && git config extensions.worktreeConfig true && touch .git/config.worktree",
+                cwd=work)
+    done = sandgate.run("--net", "deny", cwd=work, command=(
+        "cp -r .git evil; git config -f evil/config core.fsmonitor 'touch owned;false';"
+        "echo ../evil > .git/commondir; echo >> .git/config.worktree"))
+    assert "made .git/commondir" in done.err, done
+    assert "Read-only" in done.err and machine.read(f"{work}/.git/config.worktree") == ""
+
+
 def test_git_works_in_the_working_directory(sandgate):
     machine = sandgate.world.machine
     work = machine.new_work()
