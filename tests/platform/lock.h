@@ -11,9 +11,6 @@
 
 enum { LOCK_UID = 1234, LOCK_GID = 2345 };
 
-/* Less than a second, after which a lost SYN is sent again, and enough on a busy machine. */
-enum { AT_ONCE_MS = 500 };
-
 extern struct airlock lock;
 
 void lock_open(bool door);

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -221,6 +222,15 @@ int rig_connect_from(const char *text, uint16_t port, uint16_t source_port)
 int rig_connect(const char *text, uint16_t port)
 {
 	return rig_connect_from(text, port, 0);
+}
+
+unsigned rig_sent_again(int fd)
+{
+	struct tcp_info info = {0};
+	socklen_t n = sizeof(info);
+
+	CHECK(getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &n) == 0);
+	return info.tcpi_total_retrans;
 }
 
 bool rig_echoes(int fd, size_t n)

@@ -27,6 +27,8 @@
 #include "lock.h"
 #include "toy_gate.h"
 
+enum { SYN_AGAIN_MS = 1000 };
+
 static void tcp_passes(void)
 {
 	const char *const places[] = {WORLD_V4, WORLD_V6, AIRLOCK_GATE_V4, AIRLOCK_GATE_V6};
@@ -63,33 +65,31 @@ static void name_is_kept(void)
 
 /*
  * The gate closes first, so each time the airlock still has the connection in TIME-WAIT when the
- * sandbox makes the next one from the same port.
+ * sandbox makes the next one from the same port. No SYN has to be sent again, as a dropped one is
+ * after a second: times would say less on a busy machine.
  */
 static void ports_may_be_used_again(void)
 {
 	for (int i = 0; i < 100; i++) {
-		int64_t start = rig_ms();
 		int fd = rig_connect_from(i % 2 ? WORLD_V6 : WORLD_V4, TOY_NAMES,
 					  (uint16_t)(20000 + i % 2));
 
 		CHECK(fd >= 0);
+		CHECK(rig_sent_again(fd) == 0);
 		CHECK(recv(fd, (char[64]){0}, 64, MSG_WAITALL) > 0);
-		CHECK(rig_ms() - start < AT_ONCE_MS);
 		close(fd);
 	}
 }
 
-enum { MANY = 5000, STALL_MS = 900 };
-
-/* A SYN that is lost is sent again after a second: none is. */
+/* None is refused, none stalls for the rig's 3 s, and no SYN has to be sent again. */
 static void many_connections(void)
 {
-	for (int i = 0; i < MANY; i++) {
-		int64_t start = rig_ms();
+	for (int i = 0; i < 5000; i++) {
 		int fd = rig_connect(WORLD_V4, (uint16_t)(3 + i % 3000));
 
-		CHECK(fd >= 0 && rig_echoes(fd, 200));
-		CHECK(rig_ms() - start < STALL_MS);
+		CHECK(fd >= 0);
+		CHECK(rig_sent_again(fd) == 0);
+		CHECK(rig_echoes(fd, 200));
 		close(fd);
 	}
 }
@@ -128,16 +128,23 @@ static void addresses_are_known(void)
 	CHECK(n == 2);
 }
 
+/* By the first SYN: of three tries the quickest is done before there could be a second one. */
 static void refusal_is_seen(void)
 {
 	const char *const places[] = {WORLD_V4, WORLD_V6, "192.0.0.5"};
 
 	for (size_t i = 0; i < sg_array_len(places); i++) {
-		int64_t start = rig_ms();
+		int64_t quickest = INT64_MAX;
 
-		CHECK(rig_connect(places[i], TOY_REFUSED) == -1);
-		CHECK(errno == ECONNREFUSED);
-		CHECK(rig_ms() - start < AT_ONCE_MS);
+		for (int try = 0; try < 3; try++) {
+			int64_t start = rig_ms();
+
+			CHECK(rig_connect(places[i], TOY_REFUSED) == -1);
+			CHECK(errno == ECONNREFUSED);
+			if (rig_ms() - start < quickest)
+				quickest = rig_ms() - start;
+		}
+		CHECK(quickest < SYN_AGAIN_MS);
 	}
 }
 
@@ -219,11 +226,10 @@ static void passes_and_refuses(void)
 /* The first connection after the start: no carrier, neighbour or route is still on its way. */
 static void first_connect(void)
 {
-	int64_t start = rig_ms();
 	int fd = rig_connect(WORLD_V4, 443);
 
 	CHECK(fd >= 0);
-	CHECK(rig_ms() - start < AT_ONCE_MS);
+	CHECK(rig_sent_again(fd) == 0);
 }
 
 static void first_connect_is_quick(void)
@@ -236,9 +242,12 @@ static void first_connect_is_quick(void)
 	}
 }
 
+/*
+ * Far oftener than the kernel's rate limit for its own unreachables lets through (five, and then
+ * one a second): what it held back would not be refused in the time that each one has.
+ */
 static void everything_is_refused(void)
 {
-	int64_t start = rig_ms();
 	int fd;
 
 	for (int i = 0; i < 50; i++) {
@@ -250,7 +259,6 @@ static void everything_is_refused(void)
 		CHECK(errno == ECONNREFUSED);
 		close(fd);
 	}
-	CHECK(rig_ms() - start < 10 * AT_ONCE_MS);
 }
 
 /* Kills the gate under an open connection, which must end. */

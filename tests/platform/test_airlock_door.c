@@ -131,7 +131,8 @@ static void silent_listener_has_a_deadline(void)
 	start_inside(listen_without_accepting);
 	start = rig_ms();
 	CHECK(ask(BACKLOG_PORT, &fd) == ETIMEDOUT);
-	CHECK(rig_ms() - start < 1500);
+	/* Its own deadline, and not the kernel's two minutes. */
+	CHECK(rig_ms() - start < 30000);
 	CHECK(ask(CLOSED_PORT, &fd) == ECONNREFUSED);
 	airlock_close(&lock);
 }
