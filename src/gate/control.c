@@ -122,6 +122,9 @@ static json_t *answer_host(struct gate *g, json_t *request)
 		fresh.n++;
 	}
 	*g->host = fresh;
+	/* What was a public address a moment ago may be the host's own now. */
+	flows_rejudge(g->flows);
+	datagrams_rejudge(g->datagrams);
 	return json_object();
 }
 

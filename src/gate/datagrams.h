@@ -24,7 +24,7 @@ void datagrams_take_echo(struct datagrams *d, const struct packet *p);
 /* Sends what datagrams_take_udp() put together; after each run of packets. */
 void datagrams_flush(struct datagrams *d);
 
-/* Ends every flow that the present policy would not admit. */
+/* Ends every flow that would not be admitted now. */
 void datagrams_rejudge(struct datagrams *d);
 
 extern const int datagrams_syscalls[];

@@ -321,16 +321,13 @@ static void sweep(struct timer *t)
 	arm_sweep(f);
 }
 
-static bool still_admitted(struct flow *fl)
+static bool still_admitted(const struct flow *fl)
 {
-	struct judged j;
+	const struct name *name = fl->name.n ? &fl->name : NULL;
 
-	judge_destination(fl->gate, &fl->dst, PROTO_TCP, &j);
-	if (j.kind == JUDGED_REFUSED)
-		return false;
-	if (fl->inspection == INSPECT_NOTHING || fl->state != FLOW_RELAYING || !fl->name.n)
+	if (fl->state == FLOW_FREE || fl->state == FLOW_DNS || !fl->src.port)
 		return true;
-	return judge_server_name(fl->gate, &fl->dst, &fl->name, NULL, NULL).allow;
+	return judge_still_admits(fl->gate, &fl->dst, &fl->dial[fl->at_dial].addr, PROTO_TCP, name);
 }
 
 uint32_t flows_sending(const struct flows *f)
@@ -350,7 +347,7 @@ void flows_rejudge(struct flows *f)
 	for (uint32_t i = 0; i < f->used; i++) {
 		struct flow *fl = &f->flow[i];
 
-		if (fl->state != FLOW_FREE && fl->src.port && !still_admitted(fl))
+		if (!still_admitted(fl))
 			flow_abort(fl);
 	}
 }

@@ -118,7 +118,7 @@ void flows_join(struct flows *f, int sandbox_fd, int world_fd);
 /* What flow_queue() put off; at the end of each turn. */
 void flows_run_queue(struct flows *f);
 
-/* Ends every flow that the present policy would not admit. */
+/* Ends every flow that would not be admitted now: the host has got an address, or another policy. */
 void flows_rejudge(struct flows *f);
 
 /* For the modules that move a flow on. */

@@ -196,6 +196,21 @@ void judge_destination(const struct gate *g, const struct endpoint *dst, enum pr
 	}
 }
 
+bool judge_still_admits(const struct gate *g, const struct endpoint *dst,
+			const struct addr *dialled, enum proto proto, const struct name *name)
+{
+	struct destination d = {DEST_CONNECT, name, dialled, dst->port, proto, NULL, NULL};
+	struct judged j = {.kind = JUDGED_REFUSED};
+	struct verdict v;
+
+	if (is_gate(g, &dst->addr)) {
+		judge_host_port(g, dst->port, proto, &j);
+		return j.kind == JUDGED_FORWARD;
+	}
+	decide(g->rules, g->host, &d, &v);
+	return v.allow;
+}
+
 struct verdict judge_server_name(const struct gate *g, const struct endpoint *dst,
 				 const struct name *name, const char *method, const char *path)
 {

@@ -33,6 +33,13 @@ void judge_destination(const struct gate *g, const struct endpoint *dst, enum pr
 		       struct judged *out);
 
 /*
+ * Would a flow to `dst` that was admitted by `name` (NULL: by its address) and dialled to `dialled` be
+ * admitted now? Its name need not be bound any more: open flows outlive their answers.
+ */
+bool judge_still_admits(const struct gate *g, const struct endpoint *dst,
+			const struct addr *dialled, enum proto proto, const struct name *name);
+
+/*
  * The name that a client hello or a Host field gave, on a connection that was admitted to `dst`.
  * `method` and `path` are NULL for TLS. Returns the verdict; REASON_SNI_MISMATCH when the name
  * was not looked up for that address.

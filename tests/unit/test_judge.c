@@ -255,6 +255,20 @@ static void the_addresses_of_a_dial_are_looked_into_alike(void **state)
 	assert_int_equal(j.n_dial, 2);
 }
 
+/* The host takes an address that flows go to: it is its own from then on. */
+static void a_flow_ends_when_its_address_becomes_the_hosts(void **state)
+{
+	struct endpoint to = {.addr = address("93.184.0.1"), .port = 5432};
+	struct name db = name("db.example.com");
+
+	begin("deny", allow_db, NULL);
+	assert_true(judge_still_admits(&gate, &to, &to.addr, PROTO_TCP, &db));
+	host.n = 1;
+	assert_true(prefix_parse("93.184.0.0/24", 13, &host.prefix[0]));
+	assert_false(judge_still_admits(&gate, &to, &to.addr, PROTO_TCP, &db));
+	host.n = 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -266,6 +280,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_denied_address_stands_whatever_its_names, end),
 		cmocka_unit_test_teardown(a_web_port_by_name_is_judged_again_inside, end),
 		cmocka_unit_test_teardown(dns_is_answered_wherever_it_is_sent, end),
+		cmocka_unit_test_teardown(a_flow_ends_when_its_address_becomes_the_hosts, end),
 		cmocka_unit_test_teardown(the_gates_own_address_leads_to_listed_host_ports, end),
 		cmocka_unit_test_teardown(a_name_of_loopback_does_not_lead_to_the_hosts, end),
 		cmocka_unit_test_teardown(the_addresses_of_a_dial_are_looked_into_alike, end),
