@@ -74,6 +74,26 @@ report(case="pipelined", **talk(sys.argv[1], good(1) + good(2) + bad + good(3)))
     assert box.egress()["requests"]["refused"] >= 2
 
 
+def test_a_later_refusal_does_not_wait_for_a_server_that_never_closes(world, sandgate):
+    """The answers before it come first, but not for ever."""
+    address = world.address()
+    world.name("api.example.com", address)
+
+    async def never_close(reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        await asyncio.sleep(60)
+
+    world.tcp(address, 80, never_close)
+    box = sandgate.box("--only", "api.example.com")
+    admitted(box, "api.example.com")
+    got = box.python(RAW.replace("4)", "30)") + """
+one = lambda host: b"GET / HTTP/1.1\\r\\nHost: %s\\r\\n\\r\\n" % host
+report(**talk(sys.argv[1], one(b"api.example.com") + one(b"other.example.com")))
+""", address)
+    assert got.json["statuses"] == [200, 403], got
+
+
 def get(*fields, target="/", host="Host: api.example.com", version="HTTP/1.1"):
     return "\r\n".join([f"GET {target} {version}", host, *fields, "", ""])
 
