@@ -4,7 +4,7 @@
  *
  * Lower case, one trailing dot removed, A-labels (IDNA2008 / UTS 46), labels of
  * 1..63 octets of [a-z0-9_-], name of 1..253 octets, last label not numeric
- * (policy.md 2). A `struct name` that exists is valid: only name_parse makes one.
+ * (docs/policy.md, "Rules"). A `struct name` that exists is valid: only name_parse makes one.
  */
 #ifndef SG_BASE_NAME_H
 #define SG_BASE_NAME_H

@@ -66,7 +66,7 @@ void question_reply_failed(const struct question *qn);
 /* Notes it, and answers as `dns_refusal` says, with the remedy. */
 void question_refuse(const struct question *qn, enum reason reason);
 
-/* Every address points inward: an empty answer that says so (policy.md 5). Notes nothing. */
+/* Every address points inward: an empty answer that says so. Notes nothing. */
 void question_reply_withheld(const struct question *qn);
 
 /* A message that is no question to answer here, whatever `dns_refusal` is. */

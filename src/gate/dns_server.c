@@ -162,7 +162,7 @@ static void answer_admitted(struct dns_server *s, const struct question *qn)
 
 /* --- judging --- */
 
-/* policy.md 7. REASON_NONE when within. */
+/* The limits of names under wildcards. REASON_NONE when within. */
 static enum reason check_wildcard_limits(struct dns_server *s, const struct question *qn)
 {
 	uint32_t per_minute = question_policy(qn)->limits.wildcard_names_per_minute;

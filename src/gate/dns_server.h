@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dns_server: answers every question of the sandbox, whatever server it was sent to
- * (protocols.md, DNS). It judges by decide(), asks the resolver for what is admitted,
- * vets each address, binds it to the name and answers.
+ * dns_server: answers every question of the sandbox, whatever server it was sent to. It judges by
+ * decide(), asks the resolver for what is admitted, vets each address, binds it to the name and
+ * answers.
  */
 #ifndef SG_GATE_DNS_SERVER_H
 #define SG_GATE_DNS_SERVER_H

@@ -13,7 +13,7 @@
 #include "gate/flow_table.h"
 
 enum {
-	INSPECT_MS = 5000, /* from the first octet to a whole hello or head (protocols.md) */
+	INSPECT_MS = 5000, /* from the first octet to a whole hello or head */
 	LINGER_MS = 2000,
 	DRAIN_READS = 16, /* a turn */
 	SWEEP_MS = 30000,

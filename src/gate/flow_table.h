@@ -31,7 +31,7 @@ struct flows {
 	uint32_t bucket_mask;
 	struct flow_listener listener[2];
 	struct timer sweep;
-	/* The rate of policy.md 7 as a bucket of new flows, filled with time. */
+	/* The policy's rate as a bucket of new flows, filled with time. */
 	double tokens;
 	mono_t filled;
 };

@@ -88,7 +88,7 @@ static void inspect_tls(struct flow *fl, struct span seen)
 	}
 }
 
-/* The answer to a refused request: one line that says what to change (policy.md 6). */
+/* The answer to a refused request: one line that says what to change. */
 static struct span http_refusal(struct flow *fl, enum reason r, const struct name *name)
 {
 	static char text[2048];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * quota: limits.bytes_out and limits.bytes_out_per_host (policy.md 7).
+ * quota: limits.bytes_out and limits.bytes_out_per_host.
  *
  * Octets that the sandbox sent, in all and per host: the name a flow was admitted by, else its
  * address. A fixed table; hosts that find no place in it share one count, so that the limit

@@ -16,7 +16,7 @@
 #include "gate/loop.h"
 
 enum {
-	RESOLVER_DEADLINE_MS = 4500, /* protocols.md: a dead upstream is known within 5 s */
+	RESOLVER_DEADLINE_MS = 4500, /* a dead upstream is known within 5 s */
 	RESOLVER_IN_FLIGHT_MAX = 256,
 };
 

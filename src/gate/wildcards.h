@@ -3,7 +3,7 @@
  * wildcards: the names that were asked for under each wildcard rule.
  *
  * A name below a wildcard is a message to whoever runs that zone, so how many different ones a
- * minute may be asked is limited (policy.md 7); and a person may see them (`egress`).
+ * minute may be asked is limited; and a person may see them (`egress`).
  */
 #ifndef SG_GATE_WILDCARDS_H
 #define SG_GATE_WILDCARDS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * decide: the steps of policy.md 4, in their order.
+ * decide: the steps of docs/policy.md, "Which rule decides", in their order.
  *
  * Theory of operation. Before the steps, the rules that fit the name and those
  * that fit the address are found and matched (`struct found`): among those that

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * decide: the one function that judges (policy.md 4).
+ * decide: the one function that judges (docs/policy.md, "Which rule decides").
  *
  * `net explain`, `policy check`, the API and the data plane all call it. It is
  * pure, does not allocate, and takes the same time however many rules there are.
@@ -52,7 +52,7 @@ const char *reason_word(enum reason r);
 const char *reason_sentence(enum reason r);
 
 /*
- * The host's own addresses and connected subnets, which a name must not point to (policy.md 5).
+ * The host's own addresses and connected subnets, which a name must not point to.
  * Owned by the caller of decide(); replaced whole when they change. May be NULL.
  */
 enum { HOST_PREFIXES_MAX = 256 };
@@ -80,10 +80,10 @@ struct verdict {
 	bool allow;
 	bool check_name; /* 80/443 by name: the server name or Host must be judged as well */
 	bool by_literal_address; /* the target was listed literally by address or network */
-	bool by_wildcard; /* the name was admitted by a wildcard: limits of policy.md 7 apply */
-	bool by_default;  /* step 6 of `open` or step 1 of `any` allowed it */
-	bool private_ok;  /* the rule that admits the name says `private: true` */
-	uint8_t step;	  /* 1..6 of policy.md 4 */
+	bool by_wildcard;	 /* the name was admitted by a wildcard: its limits apply */
+	bool by_default;	 /* step 6 of `open` or step 1 of `any` allowed it */
+	bool private_ok;	 /* the rule that admits the name says `private: true` */
+	uint8_t step;		 /* 1..6 of docs/policy.md */
 	enum reason reason;
 	const struct rule *rule; /* the rule that decided, inside the ruleset; NULL when none */
 };
@@ -92,7 +92,7 @@ void decide(const struct ruleset *rs, const struct host_prefixes *host, const st
 	    struct verdict *v);
 
 /*
- * May this address be handed out in an answer for a name (policy.md 5)? `name_verdict` is the
+ * May this address be handed out in an answer for a name? `name_verdict` is the
  * verdict of the lookup. False: withheld.
  */
 bool address_admissible(const struct ruleset *rs, const struct host_prefixes *host,

@@ -41,7 +41,7 @@ int explain_parse_target(const char *text, struct explain_target *t, struct err 
 void explain_decide(const struct ruleset *rs, const struct host_prefixes *host, const char *sandbox,
 		    const struct explain_target *t, struct explanation *out);
 
-/* The keys of cli.md, one line of JSON; the caller frees. NULL without memory. */
+/* One line of JSON with the keys of sandgate-net(1); the caller frees. NULL without memory. */
 char *explain_print_json(const struct explanation *x);
 
 /* A few lines for a person, ending in a newline; the caller frees. NULL without memory. */

@@ -11,7 +11,7 @@
 #include "policy/quote.h"
 #include "policy/rule.h"
 
-/* The ids of catalogue.md; those that end in a colon take a word after it. */
+/* The ids of permissions to come; those that end in a colon take a word after it. */
 static const char *const permissions[] = {
 	"bitbucket", "error-reports", "github",	 "github:as-you", "github:push",
 	"gitlab",    "huggingface",   "install", "model",	  "sign-in",

@@ -4,7 +4,7 @@
  *
  * Servers differ in what they do with `%2f`, `..`, `;`, `//`, `\` and with a
  * path that is encoded twice. A rule that allows must hold for every reading;
- * a rule that denies holds when any reading matches (protocols.md, HTTP/1.1).
+ * a rule that denies holds when any reading matches.
  */
 #ifndef SG_POLICY_PATH_H
 #define SG_POLICY_PATH_H

@@ -69,7 +69,7 @@ struct rule {
 	uint8_t kind : 2;	    /* enum target_kind */
 	uint8_t effect : 1;	    /* enum effect */
 	uint8_t protos : 3;	    /* bits of enum proto; 0 when none was written */
-	bool ports_written : 1;	    /* false: the default of policy.md 2 applies */
+	bool ports_written : 1;	    /* false: the default of the kind of target applies */
 	bool any_port : 1;	    /* ":*": every port and protocol */
 	bool raw : 1;		    /* "/raw": port 80 or 443 without the look inside */
 	bool private_ok : 1;	    /* `private: true`: the name may resolve to a private address */
@@ -125,7 +125,7 @@ struct policy {
 	struct limits limits;
 };
 
-/* The defaults of policy.md 1 and 7, base `standard`. Nothing allocated yet. */
+/* The defaults of docs/policy.md, base `standard`. Nothing allocated yet. */
 void policy_init(struct policy *p);
 void policy_free(struct policy *p);
 

@@ -96,8 +96,8 @@ bool rule_has_same_target(const struct rule *a, const struct rule *b)
 }
 
 /*
- * The defaults of policy.md 2. A deny without ports covers every port and protocol: a person who
- * denies a host does not mean two of its ports.
+ * The defaults of docs/policy.md, "Rules". A deny without ports covers every port and protocol: a
+ * person who denies a host does not mean two of its ports.
  */
 struct rule_scope rule_scope_of(const struct rule *r)
 {

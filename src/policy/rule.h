@@ -2,7 +2,7 @@
 /*
  * rule: reading one rule of a person's, piece by piece, and what its pieces mean together.
  *
- * Both forms (policy.md 2) fill the same `struct rule` through the functions here, so that the
+ * Both forms (docs/policy.md) fill the same `struct rule` through the functions here, so that the
  * short and the long form cannot come to differ. A message names what is wrong and what to write;
  * the caller puts the entry, or its place in a file, before it.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * rule_target: the target of a rule, and a message of its own for each way it can be wrong
- * (policy.md 3).
+ * (docs/policy.md, "What is refused when it is written").
  */
 #include <arpa/inet.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
 
 #include "policy/policy.h"
 
-/* Exit statuses that are sandgate's own (cli.md). */
+/* Exit statuses that are sandgate's own. */
 enum { EXIT_USAGE = 2, EXIT_SANDGATE = 125, EXIT_CANNOT_EXECUTE = 126, EXIT_NOT_FOUND = 127 };
 
 struct run_options {

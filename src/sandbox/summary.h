@@ -9,7 +9,7 @@
 #include "sandbox/run.h"
 
 /*
- * The network in one line of cli.md, without "sandgate: " and the newline; the caller frees. NULL
+ * The network in one line, without "sandgate: " and the newline; the caller frees. NULL
  * without memory. Of many rules the first ones are named, then how many more there are.
  */
 char *summary_first_line(const struct policy *p);

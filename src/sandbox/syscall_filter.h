@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * syscall_filter: the ways out that are not IP, closed by seccomp (architecture.md).
+ * syscall_filter: the ways out that are not IP, closed by seccomp.
  *
  * Two programs are loaded one after the other; the stricter answer of the two counts.
  *   calls      by number: a call that this table does not know is ENOSYS, so that one that a later
