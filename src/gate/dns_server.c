@@ -162,18 +162,34 @@ static void answer_admitted(struct dns_server *s, const struct question *qn)
 
 /* --- judging --- */
 
+static size_t longest_label(const char *s, size_t n)
+{
+	size_t longest = 0, start = 0;
+
+	for (size_t i = 0; i <= n; i++) {
+		if (i < n && s[i] != '.')
+			continue;
+		if (i - start > longest)
+			longest = i - start;
+		start = i + 1;
+	}
+	return longest;
+}
+
 /* The limits of names under wildcards. REASON_NONE when within. */
 static enum reason check_wildcard_limits(struct dns_server *s, const struct question *qn)
 {
-	uint32_t per_minute = question_policy(qn)->limits.wildcard_names_per_minute;
+	const struct limits *limits = &question_policy(qn)->limits;
 	const struct rule *rule = qn->verdict.rule;
 
 	if (!qn->verdict.by_wildcard || !rule)
 		return REASON_NONE;
-	if (qn->name->n > WILDCARD_NAME_MAX)
+	if (qn->name->n > limits->wildcard_name_length ||
+	    longest_label(qn->name->s, qn->name->n - rule->name_n - 1u) >
+		    limits->wildcard_label_length)
 		return REASON_LIMIT_NAME_LENGTH;
 	if (!wildcards_admit(s->wildcards, span_of(rule_name(rule), rule->name_n), qn->name,
-			     per_minute, qn->now))
+			     limits->wildcard_names_per_minute, qn->now))
 		return REASON_LIMIT_NAMES;
 	return REASON_NONE;
 }

@@ -18,7 +18,6 @@
 enum {
 	WILDCARDS_MAX = 512,	   /* wildcards that are told apart */
 	WILDCARD_NAMES_SHOWN = 64, /* the first names of each */
-	WILDCARD_NAME_MAX = 200,   /* octets of a name below one */
 };
 
 struct wildcards;

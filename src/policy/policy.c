@@ -33,6 +33,8 @@ void policy_init(struct policy *p)
 				.flows_per_second = 500,
 				.flows_burst = 2000,
 				.wildcard_names_per_minute = 64,
+				.wildcard_name_length = 200,
+				.wildcard_label_length = 63,
 			},
 	};
 }

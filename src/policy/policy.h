@@ -104,6 +104,8 @@ struct limits {
 	uint32_t flows_per_second;	    /* 500 */
 	uint32_t flows_burst;		    /* 2000 */
 	uint32_t wildcard_names_per_minute; /* 64 */
+	uint32_t wildcard_name_length;	    /* octets, 200 */
+	uint32_t wildcard_label_length;	    /* of the part below the wildcard, 63 */
 	uint64_t bytes_out;		    /* 0: no limit */
 	uint64_t bytes_out_per_host;	    /* 0: no limit */
 };

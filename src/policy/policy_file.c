@@ -5,7 +5,7 @@
 #include "policy/quote.h"
 #include "policy/rule_entry.h"
 
-enum { LIMIT_MAX = 1 << 20, PUBLISH_MAX = 256, HOST_PORTS_MAX = 256 };
+enum { LIMIT_MAX = 1 << 20, LABEL_MAX = 63, PUBLISH_MAX = 256, HOST_PORTS_MAX = 256 };
 
 struct file {
 	struct value_reader v;
@@ -235,11 +235,11 @@ static int read_publish(void *context, const struct node *key, const struct node
 
 /* ---- Limits ---- */
 
-static int read_limit(struct file *f, const struct node *value, uint32_t *out)
+static int read_limit(struct file *f, const struct node *value, uint64_t max, uint32_t *out)
 {
 	uint64_t v;
 
-	if (value_number(&f->v, value, 1, LIMIT_MAX, &v))
+	if (value_number(&f->v, value, 1, max, &v))
 		return -1;
 	*out = (uint32_t)v;
 	return 0;
@@ -254,28 +254,42 @@ static int read_flows(void *context, const struct node *key, const struct node *
 {
 	struct file *f = context;
 
-	return read_limit(f, value, &f->p->limits.flows);
+	return read_limit(f, value, LIMIT_MAX, &f->p->limits.flows);
 }
 
 static int read_flows_per_second(void *context, const struct node *key, const struct node *value)
 {
 	struct file *f = context;
 
-	return read_limit(f, value, &f->p->limits.flows_per_second);
+	return read_limit(f, value, LIMIT_MAX, &f->p->limits.flows_per_second);
 }
 
 static int read_flows_burst(void *context, const struct node *key, const struct node *value)
 {
 	struct file *f = context;
 
-	return read_limit(f, value, &f->p->limits.flows_burst);
+	return read_limit(f, value, LIMIT_MAX, &f->p->limits.flows_burst);
 }
 
 static int read_wildcard_names(void *context, const struct node *key, const struct node *value)
 {
 	struct file *f = context;
 
-	return read_limit(f, value, &f->p->limits.wildcard_names_per_minute);
+	return read_limit(f, value, LIMIT_MAX, &f->p->limits.wildcard_names_per_minute);
+}
+
+static int read_wildcard_name(void *context, const struct node *key, const struct node *value)
+{
+	struct file *f = context;
+
+	return read_limit(f, value, NAME_MAX_OCTETS, &f->p->limits.wildcard_name_length);
+}
+
+static int read_wildcard_label(void *context, const struct node *key, const struct node *value)
+{
+	struct file *f = context;
+
+	return read_limit(f, value, LABEL_MAX, &f->p->limits.wildcard_label_length);
 }
 
 static int read_bytes_out(void *context, const struct node *key, const struct node *value)
@@ -299,6 +313,8 @@ static int read_limits(void *context, const struct node *key, const struct node 
 		{"flows_per_second", read_flows_per_second},
 		{"flows_burst", read_flows_burst},
 		{"wildcard_names_per_minute", read_wildcard_names},
+		{"wildcard_name_length", read_wildcard_name},
+		{"wildcard_label_length", read_wildcard_label},
 		{"bytes_out", read_bytes_out},
 		{"bytes_out_per_host", read_bytes_per_host},
 	};

@@ -326,6 +326,12 @@ static bool put_limits(json_t *object, const struct limits *l)
 	ok = put_limit(limits, "wildcard_names_per_minute", l->wildcard_names_per_minute,
 		       usual.limits.wildcard_names_per_minute) &&
 	     ok;
+	ok = put_limit(limits, "wildcard_name_length", l->wildcard_name_length,
+		       usual.limits.wildcard_name_length) &&
+	     ok;
+	ok = put_limit(limits, "wildcard_label_length", l->wildcard_label_length,
+		       usual.limits.wildcard_label_length) &&
+	     ok;
 	ok = put_limit(limits, "bytes_out", l->bytes_out, usual.limits.bytes_out) && ok;
 	ok = put_limit(limits, "bytes_out_per_host", l->bytes_out_per_host,
 		       usual.limits.bytes_out_per_host) &&

@@ -118,6 +118,56 @@ report(much=send(sys.argv[1]), other=little(sys.argv[2]))
     assert got.json["much"] in ("ECONNRESET", "EPIPE") and got.json["other"] == "hello", got
 
 
+def test_octets_out_in_datagrams(world, sandgate):
+    """The same count holds for UDP: to the octet, with its own reason."""
+    a, b = world.address(), world.address()
+    heard = {}
+
+    def count(address):
+        def take(data, client):
+            heard[address] = heard.get(address, 0) + len(data)
+            return b"ok"
+        return take
+    for address in (a, b):
+        world.udp(address, 7000, count(address))
+    for limit, expected, reason in (("bytes_out", {a: 10000}, "the sandbox has sent as many"),
+                                    ("bytes_out_per_host", {a: 10000, b: 10000}, "sent this host as many")):
+        heard.clear()
+        world.machine.write("/home/dev/limits.yaml", f"network: deny\nallow: ['{a}', '{b}']\n"
+                            f"limits: {{{limit}: 10000}}\n", "dev")
+        box = sandgate.box("--policy", "/home/dev/limits.yaml")
+        got = box.python("""
+for address in sys.argv[1:]:
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(1); s.connect((address, 7000))
+    error = None
+    try:
+        for n in range(30): s.send(b"x" * 1000); s.recv(10)
+    except OSError as problem: error = errname(problem)
+    report(error=error)
+""", a, b)
+        assert [line["error"] for line in got.lines] == ["EHOSTUNREACH"] * 2, got
+        assert heard == expected
+        assert reason in box.stop().err
+
+
+def test_lengths_under_a_wildcard(world, sandgate):
+    """Both are keys of the policy; neither holds for an exact name."""
+    world.zone.add("*.example.com", "A", "93.184.223.1")
+    world.machine.write("/home/dev/limits.yaml", "network: deny\n"
+                        "allow: ['*.example.com', a-long-one.example.com]\n"
+                        "limits: {wildcard_name_length: 26, wildcard_label_length: 8}\n", "dev")
+    box = sandgate.box("--policy", "/home/dev/limits.yaml")
+    names = {"12345678": True, "123456789": False, "b.123456789": False, "12345678.12345": True,
+             "12345678.123456": False, "a-long-one": True}
+    got = box.python("""
+for name in sys.argv[1:]:
+    report(name=name, rcode=dns_rcode(ask_udp("192.0.0.1", 53, dns_question(f"{name}.example.com"))[0]))
+""", *names)
+    assert {line["name"]: line["rcode"] == 0 for line in got.lines} == names
+    assert {q.name for q in world.zone.queries} == {f"{n}.example.com" for n, good in names.items() if good}
+    assert "too long for one under a wildcard" in box.stop().err
+
+
 def test_few_descriptors_are_a_limit_and_no_fault(world, sandgate):
     """A machine that gives 90 descriptors: what does not fit is refused with its reason."""
     address = world.address()

@@ -101,6 +101,8 @@ static void test_yaml_errors(void **state)
 		{"publish: ['80:80', '80:81']\n", "1:20", "port 80 of the host is published twice"},
 		{"limits: {flow: 5}\n", "1:10", "did you mean `flows`?"},
 		{"limits: {flows: 0}\n", "1:17", "is not a number from 1"},
+		{"limits: {wildcard_name_length: 254}\n", "1:32", "is not a number from 1 to 253"},
+		{"limits: {wildcard_label_length: 64}\n", "1:33", "is not a number from 1 to 63"},
 		{"limits: {flows: -1}\n", "1:17", "is not a number"},
 		{"limits: {bytes_out: 9223372036854775808}\n", "1:21", "is not a number"},
 		{"limits: {bytes_out: 99999999999999999999}\n", "1:21", "is not a number"},
@@ -274,6 +276,7 @@ static void test_a_whole_file(void **state)
 		"host_ports: [5432, 5432, 8000]\n"
 		"publish: ['8080:3000', \"9090:9090\"]\n"
 		"limits: {flows: 100, flows_per_second: 10, flows_burst: 20, wildcard_names_per_minute: 5,\n"
+		"         wildcard_name_length: 90, wildcard_label_length: 20,\n"
 		"         bytes_out: 1000000, bytes_out_per_host: 0}\n";
 	struct policy p;
 
@@ -303,6 +306,8 @@ static void test_a_whole_file(void **state)
 	assert_int_equal(p.publish[0].sandbox, 3000);
 	assert_int_equal(p.limits.flows, 100);
 	assert_int_equal(p.limits.wildcard_names_per_minute, 5);
+	assert_int_equal(p.limits.wildcard_name_length, 90);
+	assert_int_equal(p.limits.wildcard_label_length, 20);
 	assert_int_equal(p.limits.bytes_out, 1000000);
 	policy_free(&p);
 }
@@ -317,6 +322,8 @@ static void test_defaults(void **state)
 	assert_int_equal(p.limits.flows_per_second, 500);
 	assert_int_equal(p.limits.flows_burst, 2000);
 	assert_int_equal(p.limits.wildcard_names_per_minute, 64);
+	assert_int_equal(p.limits.wildcard_name_length, 200);
+	assert_int_equal(p.limits.wildcard_label_length, 63);
 	policy_free(&p);
 }
 
@@ -352,7 +359,8 @@ static void test_print_is_canonical(void **state)
 		"\"note\":\"n\"},{\"host\":\"*.b.example.com\",\"ports\":\"*\",\"private\":true},"
 		"{\"network\":\"10.0.0.0/8\",\"proto\":\"udp\",\"note\":\"n\"}],"
 		"\"deny\":[\"x.example.com:1-2/tcp\"],\"dns\":\"off\",\"host_ports\":[1],"
-		"\"publish\":[\"2:3\"],\"limits\":{\"flows\":9}}";
+		"\"publish\":[\"2:3\"],\"limits\":{\"flows\":9,\"wildcard_name_length\":90,"
+		"\"wildcard_label_length\":20}}";
 	struct policy p;
 	char *text;
 
