@@ -134,14 +134,13 @@ char *explain_print_json(const struct explanation *x)
 
 	if (t->has_addr)
 		addr_format(&t->addr, addr);
-	object = json_pack("{s:s, s:i, s:o, s:s, s:o, s:o, s:o, s:i, s:s, s:o, s:o, s:o}",
-			   "verdict", x->verdict.allow ? "allow" : "deny", "step", x->verdict.step,
-			   "rule", string_or_null(x->rule), "reason",
-			   reason_word(x->verdict.reason), "remedy", string_or_null(x->remedy),
-			   "name", string_or_null(t->has_name ? t->name.s : NULL), "address",
+	object = json_pack("{s:s, s:i, s:o, s:s, s:o, s:o, s:o, s:i, s:s, s:o, s:o}", "verdict",
+			   x->verdict.allow ? "allow" : "deny", "step", x->verdict.step, "rule",
+			   string_or_null(x->rule), "reason", reason_word(x->verdict.reason),
+			   "remedy", string_or_null(x->remedy), "name",
+			   string_or_null(t->has_name ? t->name.s : NULL), "address",
 			   string_or_null(addr), "port", t->port, "proto", proto_word(t->proto),
-			   "method", string_or_null(t->method), "path", string_or_null(t->path),
-			   "note", string_or_null(x->note));
+			   "method", string_or_null(t->method), "path", string_or_null(t->path));
 	text = object ? json_dumps(object, JSON_COMPACT) : NULL;
 	json_decref(object);
 	return text;

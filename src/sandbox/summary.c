@@ -12,34 +12,51 @@ enum { RULES_NAMED_MAX = 16, ROWS_MAX = 20 };
 
 /* --- what the policy allows --- */
 
-/* "a.example, b.example and 3 more": the rules of one effect, then the host's ports. */
-static size_t put_allowed(FILE *to, const struct policy *p)
+/* "a.example, b.example": the rules of one effect, as many as are named. How many there are. */
+static size_t put_rules(FILE *to, const struct policy *p, enum effect effect)
 {
 	char text[RULE_TEXT_MAX];
 	size_t n = 0;
 
 	for (size_t i = 0; i < p->n_rules; i++) {
-		if (p->rules[i].effect != EFFECT_ALLOW || n++ >= RULES_NAMED_MAX)
+		if (p->rules[i].effect != effect || n++ >= RULES_NAMED_MAX)
 			continue;
 		fprintf(to, "%s%s", n > 1 ? ", " : "", rule_format(&p->rules[i], text));
 	}
+	return n;
+}
+
+static void put_rest(FILE *to, size_t n)
+{
+	if (n > RULES_NAMED_MAX)
+		fprintf(to, " and %zu more", n - RULES_NAMED_MAX);
+}
+
+/* "a.example, b.example and 3 more": the rules that allow, then the host's ports. */
+static void put_allowed(FILE *to, const struct policy *p)
+{
+	size_t n = put_rules(to, p, EFFECT_ALLOW);
+
 	for (size_t i = 0; i < p->n_host_ports; i++) {
 		if (n++ >= RULES_NAMED_MAX)
 			continue;
 		fprintf(to, "%shost.sandgate.internal:%u", n > 1 ? ", " : "",
 			(unsigned)p->host_ports[i]);
 	}
-	if (n > RULES_NAMED_MAX)
-		fprintf(to, " and %zu more", n - RULES_NAMED_MAX);
-	return n;
+	put_rest(to, n);
+}
+
+static bool has_rule(const struct policy *p, enum effect effect)
+{
+	for (size_t i = 0; i < p->n_rules; i++)
+		if (p->rules[i].effect == effect)
+			return true;
+	return false;
 }
 
 static bool allows_something(const struct policy *p)
 {
-	for (size_t i = 0; i < p->n_rules; i++)
-		if (p->rules[i].effect == EFFECT_ALLOW)
-			return true;
-	return p->n_host_ports > 0;
+	return has_rule(p, EFFECT_ALLOW) || p->n_host_ports > 0;
 }
 
 static void put_first_line(FILE *to, const struct policy *p)
@@ -61,15 +78,20 @@ static void put_first_line(FILE *to, const struct policy *p)
 	}
 }
 
+/* "allow: a.example, b.example; deny: c.example (deny)", or the base alone. */
 static void put_policy(FILE *to, const struct policy *p)
 {
-	if (!allows_something(p)) {
-		fputs(network_base_name(p->network), to);
-		return;
+	bool allows = allows_something(p), denies = has_rule(p, EFFECT_DENY);
+
+	if (allows) {
+		fputs("allow: ", to);
+		put_allowed(to, p);
 	}
-	fputs("allow: ", to);
-	put_allowed(to, p);
-	fprintf(to, " (%s)", network_base_name(p->network));
+	if (denies) {
+		fputs(allows ? "; deny: " : "deny: ", to);
+		put_rest(to, put_rules(to, p, EFFECT_DENY));
+	}
+	fprintf(to, allows || denies ? " (%s)" : "%s", network_base_name(p->network));
 }
 
 static char *print_policy(const struct policy *p, void (*put)(FILE *to, const struct policy *p))

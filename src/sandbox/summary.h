@@ -14,7 +14,10 @@
  */
 char *summary_first_line(const struct policy *p);
 
-/* The policy as `egress` shows it: "allow: a.example, b.example (deny)", "any"; caller frees. */
+/*
+ * The policy as `egress` shows it: "allow: a.example, b.example; deny: c.example (deny)", "any". The
+ * caller frees.
+ */
 char *summary_policy(const struct policy *p);
 
 /*

@@ -123,7 +123,7 @@ static void test_json_has_the_documented_keys(void **state)
 			    "{\"verdict\":\"allow\",\"step\":3,\"rule\":\"*.example.com\","
 			    "\"reason\":\"allowed\",\"remedy\":null,\"name\":\"api.example.com\","
 			    "\"address\":null,\"port\":443,\"proto\":\"tcp\",\"method\":null,"
-			    "\"path\":null,\"note\":\"on this port the path is not looked at\"}");
+			    "\"path\":null}");
 	free(text);
 	explain(rs, "db.example.org:22", &x);
 	text = explain_print_json(&x);
@@ -132,7 +132,7 @@ static void test_json_has_the_documented_keys(void **state)
 			    "\"reason\":\"port-not-allowed\","
 			    "\"remedy\":\"sandgate run --allow db.example.org:22 ...\","
 			    "\"name\":\"db.example.org\",\"address\":null,\"port\":22,"
-			    "\"proto\":\"tcp\",\"method\":null,\"path\":null,\"note\":null}");
+			    "\"proto\":\"tcp\",\"method\":null,\"path\":null}");
 	free(text);
 	ruleset_free(rs);
 }

@@ -40,10 +40,18 @@ static void the_first_line_says_the_network(void **state)
 	static const char *const two[] = {"api.example.com", "10.20.0.0/16", NULL};
 	uint16_t port = 8080;
 	struct policy p = of(NET_DENY, EFFECT_ALLOW, NULL);
+	struct err e;
 
 	assert_first_line(&p, "network denied", "deny");
 	p = of(NET_DENY, EFFECT_DENY, two);
-	assert_first_line(&p, "network denied", "deny");
+	assert_first_line(&p, "network denied", "deny: api.example.com, 10.20.0.0/16 (deny)");
+	p = of(NET_OPEN, EFFECT_ALLOW, two);
+	if (policy_add_rule(&p, EFFECT_DENY, "x.example.com", &e))
+		fail_msg("%s", e.text);
+	assert_first_line(&p,
+			  "network open to every public address and api.example.com, 10.20.0.0/16, "
+			  "connections are logged",
+			  "allow: api.example.com, 10.20.0.0/16; deny: x.example.com (open)");
 	p = of(NET_NONE, EFFECT_ALLOW, NULL);
 	assert_first_line(&p, "network denied", "none");
 	p = of(NET_ANY, EFFECT_ALLOW, NULL);
