@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from internet.services import greeter
+from internet.services import echo_udp, greeter
 from program import wait_until
 
 
@@ -164,7 +164,7 @@ def test_a_ttl_of_zero_is_raised_and_a_long_one_lowered(world, sandgate):
     box = sandgate.box("--only", "zero.example.com,week.example.com")
     for name in ("zero", "week"):
         ttl = int(box.run(f"dig +noall +answer {name}.example.com").out.split()[1])
-        assert 5 <= ttl <= 60
+        assert ttl == {"zero": 5, "week": 60}[name]
 
 
 def test_up_to_sixteen_addresses_an_answer(world, sandgate):
@@ -248,6 +248,37 @@ def test_synthetic_answers_give_every_protocol_a_name(world, sandgate):
     got = box.python('report(r=dial(sys.argv[1], 25).recv(100).decode())', mail)
     assert got.json["r"] == "220 ready\r\n"
     assert "REFUSED" in box.run("dig other.example.com").out
+
+
+def test_synthetic_answers_for_datagrams_pings_and_services(world, sandgate):
+    """What is dialled is the real address; the private one of one name opens no other name, and the
+    real one is nobody's."""
+    site = world.site("api.example.com", "other.example.com", v6=True)
+    address = world.address()
+    world.name("any.example.com", address)
+    echo_udp(world, address, 123)
+    world.zone.add("api.example.com", "HTTPS", "1 . alpn=h2,h3 ipv4hint=10.0.0.1 ipv6hint=fd00::1")
+    world.machine.write("/home/dev/s.yaml", "network: deny\ndns_answers: synthetic\n"
+                        "allow: [api.example.com, 'any.example.com:*']\n", "dev")
+    box = sandgate.box("--policy", "/home/dev/s.yaml")
+    got = box.python("""
+own = socket.gethostbyname("any.example.com")
+report(own=own, answer=ask_udp(own, 123, b"x")[0] == b"x", real=ask_udp(sys.argv[1], 123, b"x")[0],
+       tcp=try_dial(own, 1)[0], real_tcp=try_dial(sys.argv[1], 1)[0])
+""", address).json
+    own = got.pop("own")
+    assert got == {"answer": True, "real": None, "tcp": "ECONNREFUSED", "real_tcp": "ECONNREFUSED"}
+    assert "1 received" in box.run(["ping", "-n", "-c", "1", "-W", "2", "any.example.com"]).out
+    assert box.run(["dig", "+short", "-x", own]).out == "any.example.com.\n"
+    four, six = (box.run(["dig", "+short", "api.example.com", kind]).out.strip() for kind in ("A", "AAAA"))
+    assert four.startswith("198.18.") and six.startswith("fd")
+    hints = box.run("dig +short api.example.com HTTPS").out
+    assert hints.split() == ["1", ".", 'alpn="h2"', f"ipv4hint={four}", f"ipv6hint={six}"]
+    for to in (four, *site.addresses):
+        at = f"[{to}]" if ":" in to else to
+        got = box.curl("https://other.example.com/", "--resolve", f"other.example.com:443:{at}")
+        assert got.status in (7, 35), got
+    assert site.requests == []
 
 
 def test_a_refused_name_ends_quickly_for_every_resolver(world, sandgate):

@@ -118,6 +118,17 @@ def test_npm_against_a_registry(world, sandgate, needs):
     assert got.ok and got.out.endswith("installed\n"), got
 
 
+def test_apt_update_as_root(world, sandgate, needs):
+    """--as-root: the person's own apt-get, its folders where they always are."""
+    needs("apt-get")
+    apt_site(world, "deb.example.com")
+    box = sandgate.box("--only", "deb.example.com", "--as-root")
+    got = box.run("echo 'deb [trusted=yes] http://deb.example.com/ ./' > /tmp/list && O='-o Dir::Etc::sourcelist=/tmp/list "
+                  "-o Dir::Etc::sourceparts=/dev/null' && apt-get $O -q update && apt-cache $O policy little-package "
+                  "&& apt-get $O -q download little-package && ls *.deb")
+    assert got.ok and "Candidate: 1.0" in got.out and got.out.endswith("little-package_1.0_all.deb\n"), got
+
+
 def test_apt_against_a_mirror_as_root(world, sandgate, needs):
     """--as-root: apt and the like work."""
     needs("apt-get")

@@ -258,9 +258,32 @@ def test_service_records_lose_ech_and_h3_and_foreign_hints(world, sandgate):
     assert got and "ech=" not in got and "h3" not in got and "h2" in got, got
     for foreign in ("10.0.0.1", "93.184.99.99", "fd00::1"):
         assert foreign not in got
-    if "ipv4hint" in got:
-        assert f"ipv4hint={site.address}" in got
+    assert box.run("getent ahosts api.example.com").ok
+    got = box.run("dig +short api.example.com HTTPS").out
+    assert got.split()[2:] == ['alpn="h2"', f"ipv4hint={site.addresses[0]}", f"ipv6hint={site.addresses[1]}"]
     assert box.curl("http://93.184.99.99/").status == 7
+
+
+def test_mandatory_stays_valid_and_h3_stays_where_quic_is_admitted(world, sandgate):
+    """RFC 9460, section 8: `mandatory` names what is there; a record of h3 alone is no record."""
+    records = {"all": "1 . mandatory=alpn,ipv4hint alpn=h2,h3 no-default-alpn port=443 ipv4hint=10.0.0.1",
+               "h3": "1 . mandatory=alpn alpn=h3 no-default-alpn",
+               "ech": "1 . mandatory=ech alpn=h2 ech=AEX+DQBBpQAgACD4",
+               "foreign": "1 pool.other.net. alpn=h2"}
+    for name, record in records.items():
+        world.name(f"{name}.example.com", "93.184.224.9")
+        world.zone.add(f"{name}.example.com", "HTTPS", record)
+
+    def asked(box, name):
+        return box.run(f"dig +short {name}.example.com HTTPS").out.strip()
+    box = sandgate.box("--only", "*.example.com")
+    assert asked(box, "all") == '1 . mandatory=alpn alpn="h2" no-default-alpn port=443'
+    assert asked(box, "h3") == "" and asked(box, "foreign") == ""
+    assert asked(box, "ech") == '1 . alpn="h2"'
+    world.machine.write("/home/dev/quic.yaml", "network: deny\nallow: ['*.example.com']\nquic: allow\n", "dev")
+    box = sandgate.box("--policy", "/home/dev/quic.yaml")
+    assert asked(box, "all") == '1 . mandatory=alpn alpn="h2,h3" no-default-alpn port=443'
+    assert asked(box, "h3") == '1 . mandatory=alpn alpn="h3" no-default-alpn'
 
 
 def test_an_alias_of_a_service_record_is_judged(world, sandgate):

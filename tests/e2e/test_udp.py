@@ -78,6 +78,17 @@ for port in 53000, 123, 443, 3478, 5353:
     for line in got.lines:
         assert line["r"][1] in ("EACCES", "EHOSTUNREACH", "ECONNREFUSED") and line["r"][2] < 0.25, line
     assert world.left_the_host() == []
+    got = box.python("""
+s = socket.socket(family_of(sys.argv[1]), socket.SOCK_DGRAM)
+level, option = (41, 25) if ":" in sys.argv[1] else (0, 11)  # IPV6_RECVERR, IP_RECVERR
+s.setsockopt(level, option, 1)
+s.connect((sys.argv[1], 5000))
+s.send(b"x")
+time.sleep(0.2)
+said = s.recvmsg(100, 1000, socket.MSG_ERRQUEUE)[1][0][2]
+report(type=said[5], code=said[6])
+""", address)
+    assert got.json == ({"type": 3, "code": 13} if family == "v4" else {"type": 1, "code": 1})
 
 
 def test_replies_come_only_from_the_peer(world, sandgate):
