@@ -14,6 +14,7 @@ demo:
 bench: all
 	@tests/bench/run --build $(BUILD) $(BENCH)
 install: all
+	@meson configure $(BUILD) -Dprefix=$(PREFIX)
 	@meson install -C $(BUILD)
 format:
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
