@@ -27,7 +27,6 @@
 #include <linux/if_tun.h>
 #include <linux/rtnetlink.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -233,11 +232,9 @@ static void queue_rules(struct nl *n, uint8_t family)
 static void queue_family(struct nl *n, const char *gate_text, uint8_t bits,
 			 const char *sandbox_text)
 {
-	struct addr gate = {0}, sandbox = {0};
+	struct addr gate = link_known_address(gate_text),
+		    sandbox = link_known_address(sandbox_text);
 
-	if (!addr_parse(gate_text, strlen(gate_text), &gate) ||
-	    !addr_parse(sandbox_text, strlen(sandbox_text), &sandbox))
-		abort();
 	link_add_address(n, LINK_INDEX_LINK0, &gate, bits);
 	link_add_neighbour(n, LINK_INDEX_LINK0, &sandbox, true);
 	link_add_route(n, &(struct link_route){.table = RT_TABLE_MAIN,
@@ -317,10 +314,8 @@ static int confine(struct keeper *k, struct err *e)
 
 static void queue_gate_route(struct nl *n, const char *family_text)
 {
-	struct addr family = {0};
+	struct addr family = link_known_address(family_text);
 
-	if (!addr_parse(family_text, strlen(family_text), &family))
-		abort();
 	link_add_route(n, &(struct link_route){.table = AIRLOCK_MARK_GATE,
 					       .type = RTN_UNICAST,
 					       .index = LINK_INDEX_TUN0,

@@ -10,6 +10,7 @@
 #include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
 #include <linux/veth.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -104,6 +105,15 @@ void link_up_tun(struct nl *n, uint32_t mtu, uint32_t queue)
 	mnl_attr_nest_end(h, conf);
 	mnl_attr_nest_end(h, inet);
 	mnl_attr_nest_end(h, spec);
+}
+
+struct addr link_known_address(const char *text)
+{
+	struct addr a = {0};
+
+	if (!addr_parse(text, strlen(text), &a))
+		abort();
+	return a;
 }
 
 void link_add_address(struct nl *n, uint32_t index, const struct addr *a, uint8_t bits)

@@ -31,9 +31,11 @@ struct link_route {
 void link_add_veth(struct nl *n, int peer_netns, uint32_t mtu);
 void link_delete(struct nl *n, uint32_t index);
 void link_up(struct nl *n, uint32_t index);
-/* MTU, queue length and, since the gate sends from the airlock's own address, accept_local; then
- * up. */
+/* With accept_local, since the gate sends from the airlock's own address. */
 void link_up_tun(struct nl *n, uint32_t mtu, uint32_t queue);
+
+/* One of the addresses of addresses.h. */
+struct addr link_known_address(const char *text);
 
 /* No duplicate address detection and no route for the prefix: routes are queued one by one. */
 void link_add_address(struct nl *n, uint32_t index, const struct addr *a, uint8_t bits);

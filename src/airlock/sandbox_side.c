@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/rtnetlink.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -41,11 +40,9 @@ static int swap_for_link(int keeper, struct err *e)
 static void queue_family(struct nl *n, const char *gate_text, uint8_t bits,
 			 const char *sandbox_text)
 {
-	struct addr gate = {0}, sandbox = {0};
+	struct addr gate = link_known_address(gate_text),
+		    sandbox = link_known_address(sandbox_text);
 
-	if (!addr_parse(gate_text, strlen(gate_text), &gate) ||
-	    !addr_parse(sandbox_text, strlen(sandbox_text), &sandbox))
-		abort();
 	link_add_address(n, LINK_INDEX_ETH0, &sandbox, bits);
 	link_add_neighbour(n, LINK_INDEX_ETH0, &gate, false);
 	link_add_route(n, &(struct link_route){.table = RT_TABLE_MAIN,

@@ -48,6 +48,12 @@ static inline void buf_put_span(struct buf *b, struct span s)
 	buf_put(b, s.p, s.n);
 }
 
+/* Without its NUL. */
+static inline void buf_put_text(struct buf *b, const char *s)
+{
+	buf_put(b, s, strlen(s));
+}
+
 static inline void buf_put_u8(struct buf *b, uint8_t v)
 {
 	buf_put(b, &v, 1);

@@ -129,8 +129,8 @@ static bool expand_label(const uint8_t secret[SECRET_OCTETS], const char *label,
 
 	buf_put_u16(&info, n);
 	buf_put_u8(&info, (uint8_t)(strlen(prefix) + strlen(label)));
-	buf_put(&info, prefix, strlen(prefix));
-	buf_put(&info, label, strlen(label));
+	buf_put_text(&info, prefix);
+	buf_put_text(&info, label);
 	buf_put_u8(&info, 0);
 	return hkdf(EVP_KDF_HKDF_MODE_EXPAND_ONLY, span_of(secret, SECRET_OCTETS), span_of("", 0),
 		    buf_span(&info), out, n);

@@ -36,8 +36,8 @@ struct node *node_add(struct node *parent)
 	return &parent->items[parent->n++];
 }
 
-/* Recurses at most DOCUMENT_DEPTH_MAX deep: the parsers go no deeper. */
-void node_clear(struct node *n)
+/* Frees what the node holds. Recurses at most DOCUMENT_DEPTH_MAX deep: no parser goes deeper. */
+static void node_clear(struct node *n)
 {
 	for (size_t i = 0; i < n->n; i++)
 		node_clear(&n->items[i]);

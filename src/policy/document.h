@@ -48,9 +48,6 @@ int document_parse_json(struct span text, struct document *d, struct err *e) sg_
 /* A new last item of a list or map, all zero; NULL without memory. Moves the items before it. */
 struct node *node_add(struct node *parent);
 
-/* Frees what the node holds, not the node. */
-void node_clear(struct node *n);
-
 /* Writes "file:line:column: MESSAGE". Returns -1. */
 int document_error(const struct document *d, uint32_t line, uint32_t column, struct err *e,
 		   const char *fmt, ...) sg_printf(5, 6);

@@ -146,19 +146,14 @@ char *explain_print_json(const struct explanation *x)
 	return text;
 }
 
-static void put_text(struct buf *b, const char *s)
-{
-	buf_put(b, s, strlen(s));
-}
-
 static void put_line(struct buf *b, const char *label, const char *first, const char *between,
 		     const char *second)
 {
-	put_text(b, label);
-	put_text(b, first);
-	put_text(b, between);
-	put_text(b, second);
-	put_text(b, "\n");
+	buf_put_text(b, label);
+	buf_put_text(b, first);
+	buf_put_text(b, between);
+	buf_put_text(b, second);
+	buf_put_text(b, "\n");
 }
 
 /* "allow db.example.com port 5432 over tcp". */
@@ -167,11 +162,11 @@ static void put_headline(struct buf *b, const struct explanation *x)
 	const struct explain_target *t = &x->target;
 	char text[ADDR_TEXT_MAX + 16];
 
-	put_text(b, x->verdict.allow ? "allow   " : "deny    ");
-	put_text(b, t->has_name ? t->name.s : addr_format(&t->addr, text));
+	buf_put_text(b, x->verdict.allow ? "allow   " : "deny    ");
+	buf_put_text(b, t->has_name ? t->name.s : addr_format(&t->addr, text));
 	if (t->proto != PROTO_ICMP) {
 		snprintf(text, sizeof(text), ", port %u", t->port);
-		put_text(b, text);
+		buf_put_text(b, text);
 	}
 	put_line(b, ", ", proto_word(t->proto), "", "");
 	if (t->method[0])

@@ -6,24 +6,19 @@
 #include "base/buf.h"
 #include "policy/rule.h"
 
-static void put_text(struct buf *b, const char *s)
-{
-	buf_put(b, s, strlen(s));
-}
-
 static void put_number(struct buf *b, unsigned v)
 {
 	char digits[12];
 
 	snprintf(digits, sizeof(digits), "%u", v);
-	put_text(b, digits);
+	buf_put_text(b, digits);
 }
 
 static void put_range(struct buf *b, const struct port_range *r)
 {
 	put_number(b, r->lo);
 	if (r->hi != r->lo) {
-		put_text(b, "-");
+		buf_put_text(b, "-");
 		put_number(b, r->hi);
 	}
 }
@@ -41,14 +36,14 @@ static void put_target(struct buf *b, const struct rule *r, bool brackets)
 	char text[PREFIX_TEXT_MAX];
 
 	if (r->kind != TARGET_PREFIX) {
-		put_text(b, r->kind == TARGET_WILDCARD ? "*." : "");
-		put_text(b, rule_name(r));
+		buf_put_text(b, r->kind == TARGET_WILDCARD ? "*." : "");
+		buf_put_text(b, rule_name(r));
 		return;
 	}
-	put_text(b, brackets && !v4 ? "[" : "");
-	put_text(b, r->prefix.bits == 128 ? addr_format(&r->prefix.addr, text)
-					  : prefix_format(&r->prefix, text));
-	put_text(b, brackets && !v4 ? "]" : "");
+	buf_put_text(b, brackets && !v4 ? "[" : "");
+	buf_put_text(b, r->prefix.bits == 128 ? addr_format(&r->prefix.addr, text)
+					      : prefix_format(&r->prefix, text));
+	buf_put_text(b, brackets && !v4 ? "]" : "");
 }
 
 static void put_ports(struct buf *b, const struct rule *r)
@@ -57,9 +52,9 @@ static void put_ports(struct buf *b, const struct rule *r)
 	const struct port_range *ports = rule_ports(r, &n);
 
 	if (r->any_port)
-		put_text(b, "*");
+		buf_put_text(b, "*");
 	for (size_t i = 0; !r->any_port && i < n; i++) {
-		put_text(b, i ? "," : "");
+		buf_put_text(b, i ? "," : "");
 		put_range(b, &ports[i]);
 	}
 }
@@ -75,8 +70,8 @@ static void put_protos(struct buf *b, uint8_t protos, const char *between)
 	for (size_t i = 0; i < sg_array_len(words); i++) {
 		if (!(protos & words[i].bit))
 			continue;
-		put_text(b, more ? between : "");
-		put_text(b, words[i].word);
+		buf_put_text(b, more ? between : "");
+		buf_put_text(b, words[i].word);
 		more = true;
 	}
 }
@@ -87,13 +82,13 @@ char *rule_format(const struct rule *r, char out[RULE_TEXT_MAX])
 
 	put_target(&b, r, r->ports_written);
 	if (r->ports_written) {
-		put_text(&b, ":");
+		buf_put_text(&b, ":");
 		put_ports(&b, r);
 	}
 	if (r->raw || r->protos)
-		put_text(&b, "/");
+		buf_put_text(&b, "/");
 	if (r->raw)
-		put_text(&b, "raw");
+		buf_put_text(&b, "raw");
 	put_protos(&b, r->protos, "+");
 	return end_text(&b);
 }
@@ -103,14 +98,14 @@ char *rule_format(const struct rule *r, char out[RULE_TEXT_MAX])
 static void describe_target(struct buf *b, const struct rule *r)
 {
 	if (r->kind == TARGET_WILDCARD) {
-		put_text(b, "every name below ");
-		put_text(b, rule_name(r));
+		buf_put_text(b, "every name below ");
+		buf_put_text(b, rule_name(r));
 		return;
 	}
 	if (r->kind == TARGET_PREFIX && r->prefix.bits != 128)
-		put_text(b, "network ");
+		buf_put_text(b, "network ");
 	else if (r->kind == TARGET_PREFIX)
-		put_text(b, "address ");
+		buf_put_text(b, "address ");
 	put_target(b, r, false);
 }
 
@@ -120,18 +115,18 @@ static void describe_scope(struct buf *b, const struct rule *r)
 	bool every_port = s.n == 1 && s.ports[0].lo == 1 && s.ports[0].hi == UINT16_MAX;
 
 	if (s.protos == PROTO_ANY && every_port) {
-		put_text(b, ", every port and protocol");
+		buf_put_text(b, ", every port and protocol");
 		return;
 	}
-	put_text(b, ", ");
+	buf_put_text(b, ", ");
 	put_protos(b, s.protos, " and ");
 	if (!(s.protos & (PROTO_TCP | PROTO_UDP)))
 		return;
-	put_text(b, every_port					 ? " on every port"
-		    : s.n == 1 && s.ports[0].lo == s.ports[0].hi ? " on port "
-								 : " on ports ");
+	buf_put_text(b, every_port				     ? " on every port"
+			: s.n == 1 && s.ports[0].lo == s.ports[0].hi ? " on port "
+								     : " on ports ");
 	for (size_t i = 0; !every_port && i < s.n; i++) {
-		put_text(b, i ? ", " : "");
+		buf_put_text(b, i ? ", " : "");
 		put_range(b, &s.ports[i]);
 	}
 }
@@ -155,15 +150,15 @@ static void describe_list(struct buf *b, const char *what, char *const *list)
 {
 	if (!list)
 		return;
-	put_text(b, what);
+	buf_put_text(b, what);
 	for (size_t i = 0; list[i]; i++) {
 		/* A long list is cut: the entry itself stands beside the sentence. */
 		if (b->cap - b->n < strlen(list[i]) + 16) {
-			put_text(b, ", ...");
+			buf_put_text(b, ", ...");
 			return;
 		}
-		put_text(b, i ? ", " : "");
-		put_text(b, list[i]);
+		buf_put_text(b, i ? ", " : "");
+		buf_put_text(b, list[i]);
 	}
 }
 
@@ -174,11 +169,11 @@ char *rule_describe(const struct rule *r, char out[RULE_TEXT_MAX])
 	describe_target(&b, r);
 	describe_scope(&b, r);
 	if (is_looked_into(r))
-		put_text(&b, "; on 80 and 443 the name inside is checked");
+		buf_put_text(&b, "; on 80 and 443 the name inside is checked");
 	if (r->raw)
-		put_text(&b, "; nothing inside is checked");
+		buf_put_text(&b, "; nothing inside is checked");
 	if (r->private_ok)
-		put_text(&b, "; it may resolve to a private address");
+		buf_put_text(&b, "; it may resolve to a private address");
 	if (r->detail) {
 		describe_list(&b, "; methods ", r->detail->methods);
 		describe_list(&b, "; paths ", r->detail->paths);
@@ -239,7 +234,7 @@ static bool put_pieces(json_t *object, const struct rule *r)
 	if (r->protos || r->raw) {
 		struct buf proto = buf_of(text, sizeof(text) - 1);
 
-		put_text(&proto, r->raw ? "raw" : "");
+		buf_put_text(&proto, r->raw ? "raw" : "");
 		put_protos(&proto, r->protos, "+");
 		ok = put(object, "proto", text_json(&proto)) && ok;
 	}

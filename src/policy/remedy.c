@@ -10,17 +10,12 @@
 #include "base/buf.h"
 #include "policy/decide.h"
 
-static void put_text(struct buf *b, const char *s)
-{
-	buf_put(b, s, strlen(s));
-}
-
 static void put_port(struct buf *b, uint16_t port)
 {
 	char digits[8];
 
 	snprintf(digits, sizeof(digits), "%u", port);
-	put_text(b, digits);
+	buf_put_text(b, digits);
 }
 
 static void put_host(struct buf *b, const struct destination *d, bool brackets)
@@ -28,13 +23,13 @@ static void put_host(struct buf *b, const struct destination *d, bool brackets)
 	char text[ADDR_TEXT_MAX];
 
 	if (d->name) {
-		put_text(b, d->name->s);
+		buf_put_text(b, d->name->s);
 		return;
 	}
 	brackets = brackets && !addr_is_v4(d->addr);
-	put_text(b, brackets ? "[" : "");
-	put_text(b, addr_format(d->addr, text));
-	put_text(b, brackets ? "]" : "");
+	buf_put_text(b, brackets ? "[" : "");
+	buf_put_text(b, addr_format(d->addr, text));
+	buf_put_text(b, brackets ? "]" : "");
 }
 
 /* Which ports and protocol a rule must write for this destination. */
@@ -47,15 +42,15 @@ static void put_rule(struct buf *b, const struct destination *d, bool raw)
 
 	put_host(b, d, ports);
 	if (ports) {
-		put_text(b, ":");
+		buf_put_text(b, ":");
 		put_port(b, d->port);
 	}
 	if (icmp)
-		put_text(b, "/icmp");
+		buf_put_text(b, "/icmp");
 	else if (raw)
-		put_text(b, "/raw");
+		buf_put_text(b, "/raw");
 	else if (ports && d->proto == PROTO_UDP)
-		put_text(b, "/udp");
+		buf_put_text(b, "/udp");
 }
 
 static bool is_host_alias(const struct destination *d)
@@ -66,11 +61,11 @@ static bool is_host_alias(const struct destination *d)
 static void put_option(struct buf *b, const struct destination *d, enum reason r)
 {
 	if (is_host_alias(d)) {
-		put_text(b, " --host-port ");
+		buf_put_text(b, " --host-port ");
 		put_port(b, d->port);
 		return;
 	}
-	put_text(b, r == REASON_NETWORK_NONE ? " --net deny --allow " : " --allow ");
+	buf_put_text(b, r == REASON_NETWORK_NONE ? " --net deny --allow " : " --allow ");
 	put_rule(b, d, r == REASON_NO_SERVER_NAME || r == REASON_NOT_TLS || r == REASON_NOT_HTTP);
 }
 
@@ -115,13 +110,13 @@ char *remedy_format(const char *sandbox, const struct destination *d, enum reaso
 		by_address.kind = DEST_CONNECT;
 		d = &by_address;
 	}
-	put_text(&b, "sandgate run");
+	buf_put_text(&b, "sandgate run");
 	if (sandbox && *sandbox) {
-		put_text(&b, " --name ");
-		put_text(&b, sandbox);
+		buf_put_text(&b, " --name ");
+		buf_put_text(&b, sandbox);
 	}
 	put_option(&b, d, r);
-	put_text(&b, " ...");
+	buf_put_text(&b, " ...");
 	out[b.full ? 0 : b.n] = 0;
 	return out;
 }

@@ -134,6 +134,42 @@ static int await_ready(struct gate_link *g, struct err *e)
 	return rc;
 }
 
+static int reap(struct gate_link *g)
+{
+	int status = 0;
+
+	while (g->pid > 0 && waitpid(g->pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return status;
+}
+
+static void forget(struct gate_link *g)
+{
+	if (g->pidfd >= 0)
+		close(g->pidfd);
+	if (g->control >= 0)
+		close(g->control);
+	*g = (struct gate_link){.pidfd = -1, .control = -1};
+}
+
+/* Ends it, orderly if it takes the hint, and waits for its end. */
+static void stop(struct gate_link *g)
+{
+	struct pollfd f = {.fd = g->pidfd, .events = POLLIN};
+
+	json_decref(gate_link_ask(g, json_pack("{s:s}", "op", "stop"), STOP_MS));
+	if (g->control >= 0)
+		close(g->control);
+	g->control = -1;
+	/* An end that takes long is no use to anybody any more: the sandbox has ended. */
+	if (g->pidfd >= 0 && poll(&f, 1, GATE_ANSWER_MS) != 1)
+		pidfd_signal(g->pidfd, SIGKILL);
+	else if (g->pidfd < 0 && g->pid > 0)
+		kill(g->pid, SIGKILL);
+	reap(g);
+	forget(g);
+}
+
 int gate_link_start(struct gate_link *g, const struct gate_setup *s, struct err *e)
 {
 	pid_t self = getpid();
@@ -153,43 +189,8 @@ int gate_link_start(struct gate_link *g, const struct gate_setup *s, struct err 
 	else
 		rc = await_ready(g, e);
 	if (rc)
-		gate_link_stop(g);
+		stop(g);
 	return rc;
-}
-
-static int reap(struct gate_link *g)
-{
-	int status = 0;
-
-	while (g->pid > 0 && waitpid(g->pid, &status, 0) < 0 && errno == EINTR)
-		;
-	return status;
-}
-
-static void forget(struct gate_link *g)
-{
-	if (g->pidfd >= 0)
-		close(g->pidfd);
-	if (g->control >= 0)
-		close(g->control);
-	*g = (struct gate_link){.pidfd = -1, .control = -1};
-}
-
-void gate_link_stop(struct gate_link *g)
-{
-	struct pollfd f = {.fd = g->pidfd, .events = POLLIN};
-
-	json_decref(gate_link_ask(g, json_pack("{s:s}", "op", "stop"), STOP_MS));
-	if (g->control >= 0)
-		close(g->control);
-	g->control = -1;
-	/* An end that takes long is no use to anybody any more: the sandbox has ended. */
-	if (g->pidfd >= 0 && poll(&f, 1, GATE_ANSWER_MS) != 1)
-		pidfd_signal(g->pidfd, SIGKILL);
-	else if (g->pidfd < 0 && g->pid > 0)
-		kill(g->pid, SIGKILL);
-	reap(g);
-	forget(g);
 }
 
 void gate_link_leave(struct gate_link *g)

@@ -40,9 +40,6 @@ json_t *gate_link_ask(struct gate_link *g, json_t *request, int timeout_ms);
 json_t *gate_link_host_request(const struct host_prefixes *p);
 json_t *gate_link_resolver_request(const struct resolver_config *c);
 
-/* Ends it, orderly if it takes the hint, and waits for its end. */
-void gate_link_stop(struct gate_link *g);
-
 /*
  * Ends it and does not wait: the kernel takes tens of milliseconds to take a tun device down, and
  * nobody needs to see that. For the end of the supervisor only, whose children are init's then.

@@ -175,13 +175,4 @@ class Machine:
     # Services on the machine itself, which a sandbox must not reach.
 
     def listen(self, address, port, kind=socket.SOCK_STREAM):
-        family = socket.AF_INET6 if ":" in address else socket.AF_INET
-
-        def bound():
-            s = socket.socket(family, kind)
-            s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            s.bind((address, port))
-            if kind == socket.SOCK_STREAM:
-                s.listen(128)
-            return s
-        return self.place.call(bound)
+        return self.place.bound_socket(address, port, kind, backlog=128)

@@ -122,6 +122,19 @@ class Place:
 
         return in_thread(inside)
 
+    def bound_socket(self, address, port, kind, backlog):
+        """A socket of the place; a stream socket listens."""
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+
+        def bound():
+            s = socket.socket(family, kind)
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            s.bind((address, port))
+            if kind == socket.SOCK_STREAM:
+                s.listen(backlog)
+            return s
+        return self.call(bound)
+
     def ip(self, *commands):
         """Commands of ip(8), one transaction after the other in one process."""
         text = "\n".join(commands) + "\n"

@@ -185,17 +185,9 @@ class World:
         self._servers.append(server)
 
     def _listening(self, address, port, kind=socket.SOCK_STREAM, place=None):
-        family = socket.AF_INET6 if ":" in address else socket.AF_INET
-
-        def bound():
-            s = socket.socket(family, kind)
-            s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            s.bind((address, port))
-            if kind == socket.SOCK_STREAM:
-                s.listen(8192)
-            s.setblocking(False)
-            return s
-        return (place or self.internet).call(bound)
+        s = (place or self.internet).bound_socket(address, port, kind, backlog=8192)
+        s.setblocking(False)
+        return s
 
     def tcp(self, address, port, handler, ssl=None, place=None):
         """handler(reader, writer), a coroutine, serves each connection."""
