@@ -256,10 +256,14 @@ static int make_plan(struct supervisor *s, const char *cwd, struct err *e)
 	return plan_files(s, cwd, e) || make_environment(s, e) ? -1 : 0;
 }
 
-/* The mounts are being made, and the command has not been let go. */
+/*
+ * The mounts are being made, and the command has not been let go. The whole group, which is the
+ * engine's own: one that bubblewrap has just cloned, and that does not yet die with its parent,
+ * would wait for it for ever, with the person's standard output in its hands.
+ */
 static void abandon_engine(struct supervisor *s)
 {
-	engine_kill(&s->engine);
+	kill(-s->engine.pid, SIGKILL);
 	while (waitpid(s->engine.pid, NULL, 0) < 0 && errno == EINTR)
 		;
 	terminal_end(&s->terminal, true);

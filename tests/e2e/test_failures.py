@@ -141,6 +141,19 @@ def test_many_starts_and_kills_leave_nothing(sandgate):
     assert len(folders()) <= 6  # of those that were killed; the next start cleans them
 
 
+def test_a_start_that_fails_while_the_engine_is_at_work_leaves_nothing(sandgate):
+    """The engine is started before the gate; what it has forked at that moment must not stay."""
+    sandgate.box("--net", "deny", "--publish", "18999:80")
+    mark = f"left-by-{os.getpid()}"
+
+    def left():
+        return [p for p in os.listdir("/proc") if p.isdigit() and mark in read_proc(p, "cmdline")]
+    for _ in range(60):
+        done = sandgate.run("--net", "deny", "--publish", "18999:80", command=["echo", mark])
+        assert done.status == 125 and done.out == "" and "18999" in done.err, done
+    wait_until(lambda: not left(), 5, "the end of every engine")
+
+
 # What breaks it, as root in a mount namespace or as root of a user namespace of the person's own.
 MISSING = {
     "tun": ("mount --bind /dev/null /dev/net/tun", "tun"),
