@@ -60,13 +60,11 @@ static const char *octet_fault(uint8_t before, uint8_t c)
  */
 static enum scan scan_line(struct http_guard *g, struct span in, struct span *line)
 {
-	while (g->scanned < in.n) {
+	while (g->scanned < in.n && g->scanned < HTTP_HEAD_MAX) {
 		uint8_t before = g->scanned > g->line ? in.p[g->scanned - 1] : 0;
 		uint8_t c = in.p[g->scanned];
 		const char *fault = octet_fault(before, c);
 
-		if (!fault && g->scanned == HTTP_HEAD_MAX)
-			fault = "the fields are larger than 64 KiB";
 		if (fault) {
 			malformed(g, fault);
 			return SCAN_BAD;
@@ -79,7 +77,11 @@ static enum scan scan_line(struct http_guard *g, struct span in, struct span *li
 		g->lines++;
 		return line->n ? SCAN_LINE : SCAN_WHOLE;
 	}
-	return SCAN_MORE;
+	if (g->scanned < HTTP_HEAD_MAX)
+		return SCAN_MORE;
+	/* At once, since the caller does not see more than this. */
+	malformed(g, "the fields are larger than 64 KiB");
+	return SCAN_BAD;
 }
 
 static struct span take_section(struct http_guard *g, struct span in)

@@ -94,6 +94,19 @@ report(**talk(sys.argv[1], one(b"api.example.com") + one(b"other.example.com")))
     assert got.json["statuses"] == [200, 403], got
 
 
+def test_a_later_head_that_is_too_large_is_refused_at_once(world, sandgate):
+    site = world.site("api.example.com")
+    box = sandgate.box("--only", "api.example.com")
+    admitted(box, "api.example.com")
+    got = box.python(RAW + """
+head = b"GET / HTTP/1.1\\r\\nHost: api.example.com\\r\\n"
+began = time.monotonic()
+got = talk(sys.argv[1], [head + b"\\r\\n", head + b"X: " + b"x" * 70000 + b"\\r\\n\\r\\n"], 0.1)
+report(seconds=time.monotonic() - began, **got)
+""", site.address)
+    assert got.json["statuses"] == [200, 403] and got.json["seconds"] < 3, got
+
+
 def get(*fields, target="/", host="Host: api.example.com", version="HTTP/1.1"):
     return "\r\n".join([f"GET {target} {version}", host, *fields, "", ""])
 

@@ -499,6 +499,17 @@ static void heads_are_bounded(void **state)
 	assert_int_equal(feed_large(1, 2 * HTTP_HEAD_MAX, STREAM_MAX).last, HTTP_MALFORMED);
 }
 
+/* The gate looks at that many octets at most: with them the answer must be there. */
+static void a_head_is_decided_with_the_octets_that_are_always_enough(void **state)
+{
+	static char text[HTTP_HEAD_MAX];
+	size_t n = (size_t)snprintf(text, sizeof(text), "GET / HTTP/1.1\r\nHost: a.example\r\nX: ");
+
+	memset(text + n, 'x', sizeof(text) - n);
+	assert_int_equal(feed(span_of(text, sizeof(text) - 1), 5000).last, HTTP_MORE);
+	assert_int_equal(feed(span_of(text, sizeof(text)), 5000).last, HTTP_MALFORMED);
+}
+
 static void chunk_extensions_are_bounded(void **state)
 {
 	char text[4096];
@@ -632,6 +643,7 @@ int main(void)
 		cmocka_unit_test(malformed_chunks_are_refused),
 		cmocka_unit_test(what_follows_a_request_must_be_one),
 		cmocka_unit_test(heads_are_bounded),
+		cmocka_unit_test(a_head_is_decided_with_the_octets_that_are_always_enough),
 		cmocka_unit_test(chunk_extensions_are_bounded),
 		cmocka_unit_test(a_switch_waits_for_the_answer),
 		cmocka_unit_test(without_a_switch_requests_go_on),
