@@ -18,8 +18,6 @@ const int dial_syscalls[] = {SCMP_SYS(socket),	   SCMP_SYS(connect), SCMP_SYS(se
 
 static int dial_one(struct flow *fl, const struct endpoint *to)
 {
-	static const struct linger reset_on_close = {1, 0};
-	static const int on = 1;
 	struct sockaddr_storage ss;
 	socklen_t n = endpoint_to_sockaddr(to, &ss);
 	int fd = socket(ss.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -27,11 +25,10 @@ static int dial_one(struct flow *fl, const struct endpoint *to)
 
 	if (fd < 0)
 		return -errno;
-	setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset_on_close, sizeof(reset_on_close));
-	/* An urgent octet keeps its place in the stream. */
-	setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
-	if (connect(fd, (struct sockaddr *)&ss, n) != 0 && errno != EINPROGRESS) {
+	r = flow_set_socket(fd);
+	if (r == 0 && connect(fd, (struct sockaddr *)&ss, n) != 0 && errno != EINPROGRESS)
 		r = -errno;
+	if (r != 0) {
 		close(fd);
 		return r;
 	}

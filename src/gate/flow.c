@@ -26,6 +26,17 @@ const int flow_syscalls[] = {SCMP_SYS(setsockopt), SCMP_SYS(shutdown), SCMP_SYS(
 
 /* ---- what ends a flow ---- */
 
+int flow_set_socket(int fd)
+{
+	static const struct linger reset_on_close = {1, 0};
+	static const int on = 1;
+
+	if (setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset_on_close, sizeof(reset_on_close)) != 0 ||
+	    setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on)) != 0)
+		return -errno;
+	return 0;
+}
+
 /* Before this a close is a reset (SO_LINGER {1, 0}): what a dead gate cut never looks complete. */
 void flow_complete_side(struct side *s)
 {
@@ -282,9 +293,11 @@ void flows_join(struct flows *f, int sandbox_fd, int world_fd)
 		close(world_fd);
 		return;
 	}
-	if (loop_add(f->gate->loop, &fl->in.watch, sandbox_fd, FLOW_EVENTS | EPOLLET) != 0)
+	if (flow_set_socket(sandbox_fd) != 0 ||
+	    loop_add(f->gate->loop, &fl->in.watch, sandbox_fd, FLOW_EVENTS | EPOLLET) != 0)
 		close(sandbox_fd);
-	if (loop_add(f->gate->loop, &fl->out.watch, world_fd, FLOW_EVENTS | EPOLLET) != 0)
+	if (flow_set_socket(world_fd) != 0 ||
+	    loop_add(f->gate->loop, &fl->out.watch, world_fd, FLOW_EVENTS | EPOLLET) != 0)
 		close(world_fd);
 	if (fl->in.watch.fd < 0 || fl->out.watch.fd < 0) {
 		flow_table_free(fl);
@@ -356,18 +369,18 @@ void flows_rejudge(struct flows *f)
 
 static int listen_on(struct flows *f, struct flow_listener *l, int fd)
 {
-	static const struct linger reset_on_close = {1, 0};
 	static const int on = 1;
+	int r;
 
 	l->watch.ready = handshake_accept;
 	l->watch.fd = -1;
 	l->flows = f;
 	if (fd < 0)
 		return 0;
-	/* What a listener has set, an accepted socket has. */
-	if (setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset_on_close, sizeof(reset_on_close)) != 0 ||
-	    setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on)) != 0 ||
-	    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) != 0)
+	r = flow_set_socket(fd);
+	if (r != 0)
+		return r;
+	if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) != 0)
 		return -errno;
 	return loop_add(f->gate->loop, &l->watch, fd, EPOLLIN);
 }

@@ -81,6 +81,12 @@ void dial_offer(struct flow *fl);
 bool flow_dns_begin(struct flow *fl);
 void flow_dns_ready(struct flow *fl);
 
+/*
+ * flow.c: what every socket of a flow has, and what is accepted inherits from a listener: a close
+ * before flow_complete_side() is a reset, and an urgent octet keeps its place in the stream.
+ */
+int flow_set_socket(int fd) sg_must_check;
+
 /* flow.c: a fresh flow's callbacks. */
 void flow_in_ready(struct watch *w, uint32_t events);
 void flow_out_ready(struct watch *w, uint32_t events);
