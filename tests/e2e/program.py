@@ -19,6 +19,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SANITIZED = os.environ.get("SANDGATE_SANITIZED") == "1"
 # Deadlines are for machines under load; what must be quick is asserted on its own.
 DEADLINE = 60
+# A refusal comes long before the second after which a SYN, or a question, is sent again.
+AT_ONCE = 0.9
 
 
 def _source(name):

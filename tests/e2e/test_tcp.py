@@ -7,6 +7,7 @@ import os
 import resource
 import socket
 import struct
+import threading
 import time
 
 import pytest
@@ -14,7 +15,7 @@ import pytest
 from internet.services import Postgres, Redis, Ssh, echo_tcp, greeter
 from internet.web import Response
 from internet.world import BLACKHOLE4, PROHIBITED4, UNREACHABLE4, UNREACHABLE6
-from program import SANITIZED, read_proc
+from program import AT_ONCE, SANITIZED, read_proc
 
 FULL = os.environ.get("SANDGATE_FULL") == "1"
 GIB = (1 << 30) if FULL else (96 << 20)
@@ -57,7 +58,7 @@ def test_a_name_opens_its_default_ports_and_no_other(world, sandgate):
     assert box.curl("http://api.example.com/").ok
     world.start_watching()
     got = box.python('report(r=try_dial(sys.argv[1], 22))', site.address)
-    assert got.json["r"][0] == "ECONNREFUSED" and got.json["r"][1] < 0.5
+    assert got.json["r"][0] == "ECONNREFUSED" and got.json["r"][1] < AT_ONCE
     assert world.left_the_host() == []
     done = box.stop()
     assert "api.example.com:22" in done.err, done.err
@@ -91,7 +92,7 @@ def test_connecting_reproduces_the_far_side(world, sandgate, family):
     box = sandgate.box("--only", rule)
     got = box.python("report(closed=try_dial(sys.argv[1], 81), unreachable=try_dial(sys.argv[2], 81))",
                      closed, unreachable).json
-    assert got["closed"][0] == "ECONNREFUSED" and got["closed"][1] < 0.5
+    assert got["closed"][0] == "ECONNREFUSED" and got["closed"][1] < AT_ONCE
     assert got["unreachable"][0] in ("EHOSTUNREACH", "ENETUNREACH", "ECONNREFUSED")
     assert got["unreachable"][1] < 3  # Linux asks an IPv6 route twice, a second apart
 
@@ -113,7 +114,9 @@ for address in "93.184.9.9", "10.0.0.1", "169.254.169.254", "8.8.8.8", "2a00:1::
     report(address=address, r=try_dial(address, 443))
 """)
     for line in got.lines:
-        assert line["r"][0] == "ECONNREFUSED" and line["r"][1] < 0.25, line
+        assert line["r"][0] == "ECONNREFUSED" and line["r"][1] < AT_ONCE, line
+    for ipv6 in False, True:   # the quickest: a busy machine may hold one up
+        assert min(line["r"][1] for line in got.lines if (":" in line["address"]) == ipv6) < 0.25, got
     assert world.left_the_host() == []
 
 
@@ -254,7 +257,7 @@ report(wrong=wrong)
 def test_much_each_way(world, sandgate):
     """1 GiB each way at once (96 MiB unless SANDGATE_FULL=1), byte-exact, the gate's memory flat."""
     address = named(world, "bulk.example.com", 7300)
-    sums = {}
+    sums, arrived = {}, threading.Event()
 
     async def exchange(reader, writer):
         async def send():
@@ -271,6 +274,7 @@ def test_much_each_way(world, sandgate):
             digest.update(data)
             total += len(data)
         sums["up"] = (total, digest.hexdigest())
+        arrived.set()
         await sending
         writer.close()
     world.tcp(address, 7300, exchange)
@@ -296,6 +300,7 @@ report(got=got, sha=digest.hexdigest())
     whole = bytes(range(256)) * (GIB // 256)
     assert (got["got"], got["sha"]) == (GIB, hashlib.sha256(whole).hexdigest())
     backwards = bytes(reversed(range(256))) * (GIB // 256)
+    assert arrived.wait(60)   # the last of it may be on its way when the command has ended
     assert sums["up"] == (GIB, hashlib.sha256(backwards).hexdigest())
     peak = int(read_proc(box.gate_pid, "status").split("VmHWM:")[1].split()[0])
     assert peak < 64 * 1024 or SANITIZED, f"{peak} kB"
@@ -327,7 +332,7 @@ report(done=True)
     quick = box.python("""
 s = dial("slow.example.com", 7401); started = time.monotonic(); s.sendall(b"ping"); s.recv(4)
 report(seconds=time.monotonic() - started)""")
-    assert quick.json["seconds"] < 0.5
+    assert quick.json["seconds"] < AT_ONCE
     rss = int(read_proc(box.gate_pid, "status").split("VmRSS:")[1].split()[0])
     assert rss < 64 * 1024 or SANITIZED, f"{rss} kB"
     world.loop.call_soon_threadsafe(release.set)
