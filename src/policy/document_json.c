@@ -220,7 +220,8 @@ static int read_word(struct json *j, struct node *node)
 		pass(j);
 	if (j->at == start.at)
 		return fail(j, j->at == j->n ? "the file ends where a value should stand"
-					     : "a value should stand here");
+					     : "a value should stand here; write it, or leave "
+					       "out the comma or colon before it");
 	node->kind = NODE_SCALAR;
 	node->plain = true;
 	node->text_n = j->at - start.at;

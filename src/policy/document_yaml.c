@@ -144,9 +144,12 @@ static int syntax_error(const struct builder *b, const yaml_parser_t *parser)
 				      "not YAML: %s, at octet %zu of the file", what,
 				      parser->problem_offset + 1);
 	return document_error(b->d, (uint32_t)parser->problem_mark.line + 1,
-			      (uint32_t)parser->problem_mark.column + 1, b->e, "not YAML: %s%s%s",
+			      (uint32_t)parser->problem_mark.column + 1, b->e, "not YAML: %s%s%s%s",
 			      what, parser->context ? ", " : "",
-			      parser->context ? parser->context : "");
+			      parser->context ? parser->context : "",
+			      strstr(what, "cannot start any token")
+				      ? "; indent with spaces, and quote what begins with a sign"
+				      : "");
 }
 
 static int take_events(struct builder *b, yaml_parser_t *parser)

@@ -16,6 +16,17 @@ static bool is_nothing(const struct node *n)
 	       (n->text_n == 0 || strcmp(n->text, "~") == 0 || strcmp(n->text, "null") == 0);
 }
 
+static const char *kind_hint(enum node_kind kind)
+{
+	static const char *const hints[] = {
+		[NODE_SCALAR] = "write that one alone",
+		[NODE_LIST] = "put it in brackets: `[...]`",
+		[NODE_MAP] = "write `key: value`",
+	};
+
+	return hints[kind];
+}
+
 static int expect_kind(const struct value_reader *r, const struct node *n, enum node_kind kind)
 {
 	struct node wanted = {.kind = (uint8_t)kind};
@@ -25,8 +36,8 @@ static int expect_kind(const struct value_reader *r, const struct node *n, enum 
 				  "there is no value; write %s, or leave the key out",
 				  kind_name(&wanted));
 	if (n->kind != kind)
-		return node_error(r->d, n, r->e, "%s stands where %s belongs", kind_name(n),
-				  kind_name(&wanted));
+		return node_error(r->d, n, r->e, "%s stands where %s belongs; %s", kind_name(n),
+				  kind_name(&wanted), kind_hint(kind));
 	return 0;
 }
 
