@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from program import descendants, ns_of, read_proc, wait_until
+from program import HERE, descendants, ns_of, read_proc, wait_until
 
 BOTH = pytest.mark.parametrize("person", ["dev", "root"])
 
@@ -117,6 +117,18 @@ def test_the_remedy_works_when_it_is_run(world, sandgate):
         assert words[:2] == ["sandgate", "run"], words
         again = sandgate(*words[1:])
         assert again.out == "hello from api.example.com\nhello from blocked.example.com\n", again
+
+
+def test_the_readme_shows_what_is_printed(world, sandgate):
+    """Its sample, line by line."""
+    world.site("api.example.com")
+    world.site("tracker.example.net")
+    with open(os.path.join(HERE, "../../README.md"), encoding="utf-8") as f:
+        lines = [line[4:] for line in f.read().splitlines() if line.startswith("    ")]
+    start = next(i for i, line in enumerate(lines) if line.startswith("$ sandgate run "))
+    done = sandgate(*shlex.split(lines[start])[2:])
+    said = done.err.splitlines()
+    assert done.status == 6 and said == lines[start + 1:start + 1 + len(said)], done
 
 
 def test_no_summary_when_nothing_was_refused(world, sandgate):
