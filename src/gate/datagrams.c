@@ -59,6 +59,7 @@ struct datagram_flow {
 	enum proto proto;
 	uint16_t next;
 	struct endpoint src, dst; /* echo: src.port is the identifier, dst.port 0 */
+	uint64_t host;		  /* of the quota */
 	mono_t last;
 };
 
@@ -303,24 +304,30 @@ static void arm_sweep(struct datagrams *d)
 				     mono_add_ms(loop_now(d->gate->loop), SWEEP_MS));
 }
 
+/* Flows of TCP count too: the limits are of what is open, and begun, in all. */
+static enum reason limit_reached(const struct datagrams *d)
+{
+	const struct gate *g = d->gate;
+
+	if (flows_open(g->flows) + d->open >= ruleset_policy(g->rules)->limits.flows)
+		return REASON_LIMIT_FLOWS;
+	return flows_within_rate(g->flows) ? REASON_NONE : REASON_LIMIT_RATE;
+}
+
 static struct datagram_flow *open_flow(struct datagrams *d, const struct packet *p,
 				       enum proto proto, const struct endpoint *src,
 				       const struct endpoint *dst, const struct judged *j)
 {
 	const struct name *name = j->has_name ? &j->name : NULL;
+	enum reason limit = limit_reached(d);
 	struct datagram_flow *fl;
 	uint16_t *bucket;
 	int fd;
 
-	if (!flows_within_rate(d->gate->flows)) {
-		refuse(d, p, proto == PROTO_UDP ? REFUSAL_UDP : REFUSAL_ICMP, REASON_LIMIT_RATE,
-		       name);
-		return NULL;
-	}
-	fl = take_slot(d);
+	fl = limit == REASON_NONE ? take_slot(d) : NULL;
 	if (!fl) {
-		refuse(d, p, proto == PROTO_UDP ? REFUSAL_UDP : REFUSAL_ICMP, REASON_LIMIT_UDP,
-		       name);
+		refuse(d, p, proto == PROTO_UDP ? REFUSAL_UDP : REFUSAL_ICMP,
+		       limit == REASON_NONE ? REASON_LIMIT_UDP : limit, name);
 		return NULL;
 	}
 	*fl = (struct datagram_flow){.watch = {.ready = flow_ready, .fd = -1}, .table = d};
@@ -336,6 +343,7 @@ static struct datagram_flow *open_flow(struct datagrams *d, const struct packet 
 	fl->proto = proto;
 	fl->src = *src;
 	fl->dst = *dst;
+	fl->host = quota_host(name, &dst->addr);
 	bucket = bucket_of(d, proto, src, dst);
 	fl->next = *bucket;
 	*bucket = slot_of(fl);
@@ -423,16 +431,15 @@ static void forward(struct datagram_flow *fl, const struct packet *p, struct spa
 {
 	struct gate *g = fl->table->gate;
 	const struct limits *limits = &ruleset_policy(g->rules)->limits;
-	uint64_t host = limits->bytes_out_per_host ? quota_host(NULL, &fl->dst.addr) : 0;
 	enum reason why;
 
 	fl->last = loop_now(g->loop);
-	if (quota_left(g->quota, limits, host, &why) < payload.n) {
+	if (quota_left(g->quota, limits, fl->host, &why) < payload.n) {
 		refuse(fl->table, p, fl->proto == PROTO_UDP ? REFUSAL_UDP : REFUSAL_ICMP, why,
 		       NULL);
 		return;
 	}
-	quota_spend(g->quota, limits, host, payload.n);
+	quota_spend(g->quota, limits, fl->host, payload.n);
 	if (fl->proto == PROTO_UDP && payload.n > 0 && payload.n <= SEGMENT_MAX) {
 		put_in_run(fl, payload);
 		return;

@@ -11,6 +11,7 @@
 #include <seccomp.h>
 #include <sys/socket.h>
 
+#include "gate/datagrams.h"
 #include "gate/flow_table.h"
 
 enum {
@@ -121,7 +122,7 @@ static void open_flow(struct flows *f, const struct packet *p)
 		refuse_syn(f->gate, p, REASON_LIMIT_RATE, j.has_name ? &j.name : NULL);
 		return;
 	}
-	fl = f->open < l->flows ? flow_table_take(f) : NULL;
+	fl = f->open + datagrams_open(f->gate->datagrams) < l->flows ? flow_table_take(f) : NULL;
 	if (!fl) {
 		refuse_syn(f->gate, p, REASON_LIMIT_FLOWS, j.has_name ? &j.name : NULL);
 		return;

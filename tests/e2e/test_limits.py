@@ -6,7 +6,7 @@ import os
 import time
 
 from internet.services import echo_tcp
-from program import read_proc
+from program import read_proc, wait_until
 
 
 def limited(world, sandgate, address, limits):
@@ -148,6 +148,49 @@ for address in sys.argv[1:]:
         assert [line["error"] for line in got.lines] == ["EHOSTUNREACH"] * 2, got
         assert heard == expected
         assert reason in box.stop().err
+
+
+def test_datagrams_and_connections_are_limited_together(world, sandgate):
+    """One number of flows for both; and one count of octets for a host, however it is reached."""
+    addresses = [world.address() for _ in range(3)]
+    world.name("any.example.com", *addresses)
+    heard = []
+
+    async def hear(reader, writer):
+        try:
+            while data := await reader.read(1 << 16):
+                heard.append(len(data))
+        except ConnectionError:
+            pass
+        writer.close()
+    for address in addresses:
+        world.tcp(address, 7000, hear)
+        world.udp(address, 7000, lambda data, client: heard.append(len(data)) or b"ok")
+    world.machine.write("/home/dev/limits.yaml", "network: deny\nallow: ['any.example.com:*']\n"
+                        "limits: {flows: 10, bytes_out_per_host: 10000}\n", "dev")
+    box = sandgate.box("--policy", "/home/dev/limits.yaml")
+    code = """
+addresses = sys.argv[1:]
+socket.getaddrinfo("any.example.com", 1, socket.AF_INET)
+kept, refused = [], 0
+for n in range(8):
+    for kind in socket.SOCK_STREAM, socket.SOCK_DGRAM:
+        s = socket.socket(socket.AF_INET, kind); s.settimeout(2); kept.append(s)
+        try:
+            s.connect((addresses[n % 3], 7000))
+            if kind == socket.SOCK_DGRAM: s.send(b"x" * 500); s.recv(10)
+        except OSError: refused += 1
+report(refused=refused)
+for s in kept[:10]:
+    try:
+        for n in range(20): s.send(b"y" * 500); time.sleep(0.002)
+    except OSError: pass
+"""
+    assert box.python(code, *addresses).json["refused"] == 6
+    wait_until(lambda: sum(heard) == 10000, 5, "the last octets")
+    time.sleep(0.2)
+    assert sum(heard) == 10000
+    assert "too many connections" in box.stop().err
 
 
 def test_lengths_under_a_wildcard(world, sandgate):
