@@ -69,23 +69,27 @@ static enum style effect_style(const json_t *effect)
 	return strcmp(json_string_value(effect), "allow") == 0 ? STYLE_GOOD : STYLE_BAD;
 }
 
+/* As a policy file has it: "quic: allow". */
+static void print_setting(const char *key, const json_t *value)
+{
+	const char *word = json_string_value(value);
+	char *text = word ? NULL : json_dumps(value, JSON_ENCODE_ANY);
+
+	if (!word && !text)
+		die(EXIT_SANDGATE, "out of memory");
+	output_text(key, STYLE_PLAIN);
+	output_text(": ", STYLE_PLAIN);
+	output_text(word ? word : text, STYLE_PLAIN);
+	output_text("\n", STYLE_PLAIN);
+	free(text);
+}
+
 static void print_settings(const json_t *settings)
 {
 	const char *key;
 	json_t *value;
 
-	json_object_foreach((json_t *)settings, key, value)
-	{
-		char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
-
-		if (text) {
-			output_text(key, STYLE_PLAIN);
-			output_text(": ", STYLE_PLAIN);
-			output_text(text, STYLE_PLAIN);
-			output_text("\n", STYLE_PLAIN);
-		}
-		free(text);
-	}
+	json_object_foreach((json_t *)settings, key, value) print_setting(key, value);
 }
 
 static void print_text(const json_t *model)

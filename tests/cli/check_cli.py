@@ -177,6 +177,15 @@ def a_policy_is_explained_rule_by_rule():
 
 
 @check
+def settings_are_shown_as_a_file_has_them():
+    write("network: deny\nallow: [api.example.com]\nquic: allow\nlimits: {flows: 10}\n", "set.yaml")
+    done = run("policy", "check", "set.yaml")
+    assert done.stdout.endswith("quic: allow\nlimits: {\"flows\": 10}\n"), done
+    model = json.loads(run("policy", "check", "--json", "set.yaml").stdout)
+    assert model["settings"] == {"quic": "allow", "limits": {"flows": 10}}
+
+
+@check
 def a_policy_may_come_from_standard_input():
     for text in (POLICY, '{"network": "deny", "allow": ["api.example.com"]}'):
         done = subprocess.run([SANDGATE, "policy", "check", "-"], input=text, capture_output=True,
