@@ -37,8 +37,9 @@ enum {
 	SWEEP_MS = 5000,
 	DATAGRAMS_A_TURN = 16,
 	QUIC_PORT = 443,
-	SEGMENT_MAX = 1452, /* fits an MTU of 1500 by IPv6; longer ones may have to be cut */
-	SEGMENTS_MAX = 64,  /* UDP_MAX_SEGMENTS of Linux 5.15 */
+	QUIC_LONG_HEADER = 0x80, /* RFC 9000, 17.2 */
+	SEGMENT_MAX = 1452,	 /* fits an MTU of 1500 by IPv6; longer ones may have to be cut */
+	SEGMENTS_MAX = 64,	 /* UDP_MAX_SEGMENTS of Linux 5.15 */
 	RUN_OCTETS = 60000,
 };
 
@@ -56,6 +57,7 @@ struct datagram_flow {
 	struct watch watch;
 	struct datagrams *table;
 	bool used;
+	bool is_quic; /* admitted by the server name inside */
 	enum proto proto;
 	uint16_t next;
 	struct endpoint src, dst; /* echo: src.port is the identifier, dst.port 0 */
@@ -450,34 +452,64 @@ static void forward(struct datagram_flow *fl, const struct packet *p, struct spa
 }
 
 /* With `quic: allow`: the server name must be admitted and looked up for this address. */
-static void take_quic(struct datagrams *d, const struct packet *p, const struct endpoint *src,
-		      const struct endpoint *dst, const struct judged *j)
+static bool admit_quic(struct datagrams *d, const struct packet *p, const struct endpoint *dst,
+		       enum quic_seen seen, const struct name *inside, const struct name *bound)
+{
+	struct verdict v;
+
+	if (seen != QUIC_SEEN_NAME) {
+		refuse(d, p, REFUSAL_QUIC, REASON_NO_SERVER_NAME, bound);
+		return false;
+	}
+	v = judge_server_name(d->gate, dst, inside, NULL, NULL);
+	if (!v.allow)
+		refuse(d, p, REFUSAL_QUIC, v.reason, inside);
+	return v.allow;
+}
+
+static void forward_kept(struct datagram_flow *fl, const struct packet *p)
+{
+	struct span kept;
+
+	while (quic_watch_next_kept(fl->table->quic, &kept))
+		forward(fl, p, kept);
+	forward(fl, p, p->payload);
+}
+
+static void begin_quic(struct datagrams *d, const struct packet *p, const struct endpoint *src,
+		       const struct endpoint *dst, const struct judged *j)
 {
 	struct datagram_flow *fl;
-	struct span kept;
-	struct verdict v;
 	struct name name;
+	enum quic_seen seen = quic_watch_feed(d->quic, src, dst, p->payload, &name);
 
-	switch (quic_watch_feed(d->quic, src, dst, p->payload, &name)) {
-	case QUIC_SEEN_WAIT:
+	if (seen == QUIC_SEEN_WAIT ||
+	    !admit_quic(d, p, dst, seen, &name, j->has_name ? &j->name : NULL))
 		return;
-	case QUIC_SEEN_NO_NAME:
-		refuse(d, p, REFUSAL_QUIC, REASON_NO_SERVER_NAME, j->has_name ? &j->name : NULL);
-		return;
-	case QUIC_SEEN_NAME:
-		break;
-	}
-	v = judge_server_name(d->gate, dst, &name, NULL, NULL);
-	if (!v.allow) {
-		refuse(d, p, REFUSAL_QUIC, v.reason, &name);
-		return;
-	}
 	fl = open_flow(d, p, PROTO_UDP, src, dst, j);
 	if (!fl)
 		return;
-	while (quic_watch_next_kept(d->quic, &kept))
-		forward(fl, p, kept);
-	forward(fl, p, p->payload);
+	fl->is_quic = true;
+	forward_kept(fl, p);
+}
+
+/*
+ * A client may begin another connection, with another name, between the same endpoints. Its first
+ * packets are protected by what stands in them; those of the connection that is under way are
+ * not, and pass.
+ */
+static void go_on_quic(struct datagram_flow *fl, const struct packet *p)
+{
+	struct datagrams *d = fl->table;
+	struct name name;
+	enum quic_seen seen = QUIC_SEEN_OTHER;
+
+	if (p->payload.n && p->payload.p[0] & QUIC_LONG_HEADER)
+		seen = quic_watch_feed(d->quic, &fl->src, &fl->dst, p->payload, &name);
+	if (seen == QUIC_SEEN_OTHER)
+		forward(fl, p, p->payload);
+	else if (seen != QUIC_SEEN_WAIT && admit_quic(d, p, &fl->dst, seen, &name, NULL))
+		forward_kept(fl, p);
 }
 
 static void take(struct datagrams *d, const struct packet *p, enum proto proto, uint16_t src_port,
@@ -487,6 +519,10 @@ static void take(struct datagrams *d, const struct packet *p, enum proto proto, 
 	struct datagram_flow *fl = find(d, proto, &src, &dst);
 	struct judged j;
 
+	if (fl && fl->is_quic) {
+		go_on_quic(fl, p);
+		return;
+	}
 	if (fl) {
 		forward(fl, p, payload);
 		return;
@@ -497,7 +533,7 @@ static void take(struct datagrams *d, const struct packet *p, enum proto proto, 
 		return;
 	}
 	if (proto == PROTO_UDP && dst.port == QUIC_PORT && j.verdict.check_name) {
-		take_quic(d, p, &src, &dst, &j);
+		begin_quic(d, p, &src, &dst, &j);
 		return;
 	}
 	fl = open_flow(d, p, proto, &src, &dst, &j);

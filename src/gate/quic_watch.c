@@ -110,6 +110,8 @@ enum quic_seen quic_watch_feed(struct quic_watch *w, const struct endpoint *src,
 	if (s == QUIC_NEED_MORE && keep(a, datagram))
 		return QUIC_SEEN_WAIT;
 	a->used = false;
+	if (s == QUIC_NOT_INITIAL)
+		return QUIC_SEEN_OTHER;
 	if (s != QUIC_HELLO || !hello.has_server_name)
 		return QUIC_SEEN_NO_NAME;
 	*name = hello.server_name;

@@ -19,7 +19,8 @@ struct quic_watch *quic_watch_new(struct loop *l);
 enum quic_seen {
 	QUIC_SEEN_WAIT,	   /* more datagrams are needed; this one was kept */
 	QUIC_SEEN_NAME,	   /* *name is filled */
-	QUIC_SEEN_NO_NAME, /* not QUIC, malformed, no name, or no room to follow it */
+	QUIC_SEEN_NO_NAME, /* malformed, no name, or no room to follow it */
+	QUIC_SEEN_OTHER, /* no first packet of a connection: not QUIC, or of one that is under way */
 };
 
 /* One datagram of the attempt between these endpoints. Any answer but WAIT ends the attempt. */

@@ -70,18 +70,19 @@ static void count(struct way w, size_t n)
 	struct gate_counters *c = &w.flow->gate->counters;
 
 	w.d->octets += n;
-	if (w.d == &w.flow->down) {
+	if (w.d == &w.flow->down)
 		c->bytes_in += n;
-		return;
-	}
-	c->bytes_out += n;
-	quota_spend(w.flow->gate->quota, limits_of(w.flow), host_of(w.flow), n);
+	else
+		c->bytes_out += n;
 }
 
+/* When octets are taken: those in a pipe will go, and other flows must not be given them again. */
 static void spend(struct way w, size_t n)
 {
 	if (w.d->credit != UINT64_MAX)
 		w.d->credit -= n;
+	if (w.d == &w.flow->up)
+		quota_spend(w.flow->gate->quota, limits_of(w.flow), host_of(w.flow), n);
 }
 
 /* As much of n as credit and, towards the world, the limits on octets leave; 0: a limit is met. */
@@ -151,11 +152,15 @@ static void send_without_delay(struct way w)
 	w.flow->no_delay = true;
 }
 
-/* An empty pipe takes as much as PIPE_OCTETS_SURE, so a rest that does not go in is a fault. */
+/*
+ * An empty pipe takes as much as PIPE_OCTETS_SURE, so a rest that does not go in is a fault. The
+ * direction may have one already, that has just run empty.
+ */
 static enum moved keep_rest(struct way w, const uint8_t *rest, size_t n)
 {
 	w.sink->writable = false;
-	w.d->pipe = pipes_borrow(w.flow->gate->pipes);
+	if (!w.d->pipe)
+		w.d->pipe = pipes_borrow(w.flow->gate->pipes);
 	if (!w.d->pipe || write(w.d->pipe->write, rest, n) != (ssize_t)n)
 		return MOVED_ERROR;
 	w.d->pipe->n = n;
@@ -216,7 +221,7 @@ static enum moved move_by_copy(struct way w)
 	if (w.d->octets)
 		send_without_delay(w);
 	/* A read is cut short at an urgent mark, and the mark is not to be passed over. */
-	if (!w.source->urgent && pipes_ready(w.flow->gate->pipes))
+	if (!w.source->urgent && (w.d->pipe || pipes_ready(w.flow->gate->pipes)))
 		return move_small(w, want);
 	return copy_what_the_sink_takes(w, want);
 }

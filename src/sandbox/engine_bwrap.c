@@ -431,6 +431,9 @@ void engine_kill(const struct engine *g)
 {
 	if (g->pidfd >= 0)
 		pidfd_signal(g->pidfd, SIGKILL);
+	/* Before bwrap has bound its child's life to its own, the child would stay. */
+	if (g->pid > 0)
+		kill(-g->pid, SIGKILL);
 }
 
 void engine_close(struct engine *g)

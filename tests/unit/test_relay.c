@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "gate/flow.h"
 #include "gate/pipes.h"
@@ -100,6 +101,20 @@ static struct ends join(void)
 	make_pair(world);
 	flows_join(gate.flows, sandbox[1], world[1]);
 	return (struct ends){.client = sandbox[0], .server = world[0], .seed = ++seed};
+}
+
+/* As join(), with little room on the way to the server: the rest stays in the gate. */
+static struct ends join_narrow(void)
+{
+	static const int little = 16 * 1024;
+	int sandbox[2], world[2];
+
+	make_pair(sandbox);
+	make_pair(world);
+	setsockopt(world[1], SOL_SOCKET, SO_SNDBUF, &little, sizeof(little));
+	setsockopt(world[0], SOL_SOCKET, SO_RCVBUF, &little, sizeof(little));
+	flows_join(gate.flows, sandbox[1], world[1]);
+	return (struct ends){.client = sandbox[0], .server = world[0]};
 }
 
 static uint8_t octet_at(const struct ends *e, size_t at)
@@ -249,6 +264,36 @@ static void a_limit_on_octets_is_exact(void **state)
 	close_ends(&e);
 }
 
+/* What stands in pipes counts: many flows at a standstill do not go past the limit together. */
+static void a_limit_on_octets_holds_for_flows_that_stand_still(void **state)
+{
+	enum { LIMIT = 1500000, FLOWS = 20 };
+	struct ends e[FLOWS];
+	size_t got = 0;
+	ssize_t n;
+	char part[65536];
+
+	begin_with(LIMIT);
+	for (int i = 0; i < FLOWS; i++)
+		e[i] = join_narrow();
+	for (int round = 0; round < 20; round++) {
+		for (int i = 0; i < FLOWS; i++)
+			write_some(&e[i]);
+		turn();
+	}
+	for (int round = 0; round < 1000; round++) {
+		for (int i = 0; i < FLOWS; i++)
+			while ((n = recv(e[i].server, part, sizeof(part), MSG_DONTWAIT)) > 0)
+				got += (size_t)n;
+		turn();
+		usleep(300); /* for the kernel's window updates */
+	}
+	assert_in_range(got, 1, LIMIT);
+	assert_in_range(gate.counters.bytes_out, 1, LIMIT);
+	for (int i = 0; i < FLOWS; i++)
+		close_ends(&e[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -256,6 +301,7 @@ int main(void)
 		cmocka_unit_test_setup(the_answer_comes_after_the_half_close, begin),
 		cmocka_unit_test_setup(a_reset_goes_through, begin),
 		cmocka_unit_test(a_limit_on_octets_is_exact),
+		cmocka_unit_test(a_limit_on_octets_holds_for_flows_that_stand_still),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
