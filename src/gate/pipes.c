@@ -22,19 +22,6 @@ static void pipe_close(struct pipes *p, struct pipe *pipe)
 	p->n--;
 }
 
-void pipes_free(struct pipes *p)
-{
-	if (!p)
-		return;
-	while (p->idle) {
-		struct pipe *pipe = p->idle;
-
-		p->idle = pipe->next;
-		pipe_close(p, pipe);
-	}
-	free(p);
-}
-
 static struct pipe *pipe_make(struct pipes *p)
 {
 	struct pipe *pipe;

@@ -24,7 +24,6 @@ struct pipe {
 struct pipes;
 
 struct pipes *pipes_new(void);
-void pipes_free(struct pipes *p);
 
 /* True when the next pipes_borrow() cannot fail. */
 bool pipes_ready(const struct pipes *p);

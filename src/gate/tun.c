@@ -58,14 +58,6 @@ struct tun *tun_new(struct loop *l, int fd, tun_packet_fn *fn, tun_run_end_fn *e
 	return t;
 }
 
-void tun_free(struct tun *t)
-{
-	if (!t)
-		return;
-	loop_close(t->loop, &t->watch);
-	free(t);
-}
-
 struct buf *tun_begin(struct tun *t)
 {
 	t->out = buf_of(t->out_octets, sizeof(t->out_octets));

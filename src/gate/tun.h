@@ -18,7 +18,6 @@ typedef void tun_run_end_fn(void *ctx);
 
 /* Owns the descriptor from here on. NULL without memory or when epoll refuses it. */
 struct tun *tun_new(struct loop *l, int fd, tun_packet_fn *fn, tun_run_end_fn *end, void *ctx);
-void tun_free(struct tun *t);
 
 /* An empty buffer of IP_PACKET_MAX octets for a packet to build; one at a time. */
 struct buf *tun_begin(struct tun *t);

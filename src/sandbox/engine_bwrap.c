@@ -177,6 +177,22 @@ static void put_isolation(FILE *to, const struct engine_config *c, const struct 
 	put_number(to, "--add-seccomp-fd", h->filter.arguments);
 }
 
+/*
+ * The command's environment is set in the sandbox: bwrap itself runs outside of it, and would load
+ * what an LD_LIBRARY_PATH or LD_PRELOAD for the command names.
+ */
+static void put_environment(FILE *to, char *const *env)
+{
+	for (; *env; env++) {
+		size_t n = strcspn(*env, "=");
+
+		put(to, "--setenv");
+		fwrite(*env, 1, n, to);
+		fputc(0, to);
+		put(to, (*env)[n] ? *env + n + 1 : "");
+	}
+}
+
 /* In a file and not on the command line: the sandbox can read its init's. */
 static int make_args(const struct engine_config *c, struct handed *h)
 {
@@ -188,6 +204,7 @@ static int make_args(const struct engine_config *c, struct handed *h)
 	if (!to)
 		return -errno;
 	put_isolation(to, c, h);
+	put_environment(to, c->env);
 	rc = put_mounts(to, c->plan, h);
 	if (fclose(to) != 0 && rc == 0)
 		rc = -ENOMEM;
@@ -220,7 +237,7 @@ static int handed_make(const struct engine_config *c, struct handed *h, struct e
 	h->start_image = memory_file("start", start_image_begin,
 				     (size_t)(start_image_end - start_image_begin));
 	rc = h->start_image < 0 ? -errno : make_args(c, h);
-	return rc ? err_set(e, "the engine's arguments: %s", strerror(-rc)) : 0;
+	return rc ? err_set(e, "the engine's arguments: %s", err_why(-rc)) : 0;
 }
 
 /* --- in the child --- */
@@ -339,7 +356,7 @@ static void sg_noreturn become_engine(const struct engine_config *c, const struc
 	check_sources(c->plan);
 	keep_only(h);
 	block_signals();
-	execve(bwrap, argv, c->env);
+	execve(bwrap, argv, (char *[]){NULL});
 	child_fail(bwrap);
 	_exit(EXIT_SANDGATE);
 }

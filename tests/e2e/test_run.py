@@ -131,6 +131,14 @@ def test_the_readme_shows_what_is_printed(world, sandgate):
     assert done.status == 6 and said == lines[start + 1:start + 1 + len(said)], done
 
 
+@BOTH
+def test_the_environment_is_the_command_s_and_not_the_engine_s(sandgate, person):
+    """A library that the command is to load is no library of the engine, which runs outside."""
+    done = sandgate.run("--env", "LD_PRELOAD=/no/such.so", command=["true"])
+    before = done.err.split("sandgate: network")[0]
+    assert done.ok and "LD_PRELOAD" not in before, done
+
+
 def test_no_summary_when_nothing_was_refused(world, sandgate):
     world.site("api.example.com")
     done = sandgate.run("--only", "api.example.com", command="curl -sS https://api.example.com/")
