@@ -218,6 +218,39 @@ report(name="noise", answer=answer and answer.decode(), problem=problem)
     assert len(seen) == 1
 
 
+def test_another_quic_connection_between_the_same_ports_is_looked_at(world, sandgate):
+    """What follows on an admitted flow passes; a new connection in it is admitted by its own name."""
+    site = world.site("api.example.com", "other.example.com")
+    seen = []
+
+    def take(data, client):
+        seen.append(data)
+        return b"answer"
+    world.udp(site.address, 443, take)
+    world.machine.write("/home/dev/quic.yaml", "network: deny\nallow: [api.example.com]\n"
+                        "quic: allow\n", "dev")
+    box = sandgate.box("--policy", "/home/dev/quic.yaml")
+    assert box.curl("https://api.example.com/").ok
+    got = box.python(QUIC + """
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.settimeout(2)
+s.connect((sys.argv[1], 443))
+again = quic_initial("api.example.com")
+for what, data in (("first", again), ("sent again", again), ("short header", b"\\x40" + os.urandom(60)),
+                   ("long header of this one", b"\\xc3\\0\\0\\0\\1\\x08" + os.urandom(1200)),
+                   ("another", quic_initial("other.example.com")), ("after it", b"\\x40" + os.urandom(60))):
+    try: s.send(data); answer = s.recv(100).decode()
+    except OSError as problem: answer = errname(problem)
+    report(what=what, answer=answer)
+""", site.address)
+    answers = {line["what"]: line["answer"] for line in got.lines}
+    refused = answers.pop("another")
+    assert refused in ("EACCES", "EHOSTUNREACH", "ECONNREFUSED"), refused
+    assert set(answers.values()) == {"answer"}, answers
+    assert len(seen) == 5
+    assert "other.example.com" in box.stop().err
+
+
 def test_ping_of_what_is_listed_by_address_or_any_port(world, sandgate, needs):
     """ICMP echo to an admitted `:*` or address target is relayed; the rest is refused."""
     needs("ping")
