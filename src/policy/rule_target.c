@@ -58,8 +58,35 @@ static int refuse_name(enum name_error why, struct span text, size_t at, struct 
 		       at + 1);
 }
 
+/*
+ * Names that are answered NXDOMAIN whatever a policy says (src/gate/dns_special.c): to allow one would
+ * be a rule that is never kept.
+ */
+static const struct {
+	const char *label, *document;
+} never_looked_up[] = {
+	{"alt", "RFC 9476"},   {"invalid", "RFC 6761"}, {"local", "RFC 6762"},
+	{"onion", "RFC 7686"}, {"test", "RFC 6761"},
+};
+
+static int check_looked_up(const struct rule *r, const struct name *name, struct err *e)
+{
+	const char *dot = strrchr(name->s, '.');
+	const char *last = dot ? dot + 1 : name->s;
+
+	for (size_t i = 0; r->effect == EFFECT_ALLOW && i < sg_array_len(never_looked_up); i++)
+		if (strcmp(last, never_looked_up[i].label) == 0)
+			return err_set(e,
+				       "names under `%s` are never looked up (%s); list the "
+				       "address instead",
+				       last, never_looked_up[i].document);
+	return 0;
+}
+
 static int set_name(struct rule *r, const struct name *name, struct err *e)
 {
+	if (check_looked_up(r, name, e) != 0)
+		return -1;
 	if (name->n < RULE_NAME_INLINE) {
 		memcpy(r->short_name, name->s, name->n + 1u);
 	} else {
