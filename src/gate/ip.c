@@ -7,18 +7,18 @@ enum { EXT_HOP_BY_HOP = 0, EXT_ROUTING = 43, EXT_FRAGMENT = 44, EXT_DESTINATION 
 /* RFC 1071, over native words: the sum is the same in either byte order, folded at the end. */
 static uint64_t sum_words(uint64_t sum, const uint8_t *p, size_t n)
 {
-	uint32_t word;
+	uint64_t words;
 
-	for (; n >= 4; p += 4, n -= 4) {
-		memcpy(&word, p, 4);
-		sum += word;
+	for (; n >= 8; p += 8, n -= 8) {
+		memcpy(&words, p, 8);
+		sum += (uint32_t)words;
+		sum += words >> 32;
 	}
 	if (n) {
-		uint8_t tail[4] = {0};
-
-		memcpy(tail, p, n);
-		memcpy(&word, tail, 4);
-		sum += word;
+		words = 0;
+		memcpy(&words, p, n);
+		sum += (uint32_t)words;
+		sum += words >> 32;
 	}
 	return sum;
 }
