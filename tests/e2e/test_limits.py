@@ -64,9 +64,8 @@ report(seconds=time.monotonic() - started)
     assert len(err.splitlines()) < 60, len(err.splitlines())
 
 
-def test_octets_out(world, sandgate):
-    """A sandbox sends no more than it should; the flow is reset and says so."""
-    address = world.address()
+def listener():
+    """(the lengths of what arrives, a handler that takes everything)"""
     heard = []
 
     async def hear(reader, writer):
@@ -76,6 +75,13 @@ def test_octets_out(world, sandgate):
         except ConnectionError:
             pass
         writer.close()
+    return heard, hear
+
+
+def test_octets_out(world, sandgate):
+    """A sandbox sends no more than it should; the flow is reset and says so."""
+    address = world.address()
+    heard, hear = listener()
     world.tcp(address, 7000, hear)
     box = limited(world, sandgate, address, "bytes_out: 1000000")
     got = box.python("""
@@ -154,15 +160,7 @@ def test_datagrams_and_connections_are_limited_together(world, sandgate):
     """One number of flows for both; and one count of octets for a host, however it is reached."""
     addresses = [world.address() for _ in range(3)]
     world.name("any.example.com", *addresses)
-    heard = []
-
-    async def hear(reader, writer):
-        try:
-            while data := await reader.read(1 << 16):
-                heard.append(len(data))
-        except ConnectionError:
-            pass
-        writer.close()
+    heard, hear = listener()
     for address in addresses:
         world.tcp(address, 7000, hear)
         world.udp(address, 7000, lambda data, client: heard.append(len(data)) or b"ok")

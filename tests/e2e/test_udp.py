@@ -193,8 +193,8 @@ report(r=send(quic_packet([crypto(large, 0, cut)], to, 0), quic_packet([crypto(l
         assert name in err, err
 
 
-def test_quic_can_be_admitted_for_its_name(world, sandgate):
-    """`quic: allow` admits it when that name is allowed and was looked up for that address."""
+def quic_allowed(world, sandgate):
+    """(site, a sandbox with `quic: allow` that has looked the site up, what arrives on 443/udp)"""
     site = world.site("api.example.com", "other.example.com")
     seen = []
 
@@ -206,6 +206,12 @@ def test_quic_can_be_admitted_for_its_name(world, sandgate):
                         "quic: allow\n", "dev")
     box = sandgate.box("--policy", "/home/dev/quic.yaml")
     assert box.curl("https://api.example.com/").ok
+    return site, box, seen
+
+
+def test_quic_can_be_admitted_for_its_name(world, sandgate):
+    """`quic: allow` admits it when that name is allowed and was looked up for that address."""
+    site, box, seen = quic_allowed(world, sandgate)
     got = box.python(QUIC + """
 for name in "api.example.com", "other.example.com":
     answer, problem, _ = ask_udp(sys.argv[1], 443, quic_initial(name))
@@ -220,17 +226,7 @@ report(name="noise", answer=answer and answer.decode(), problem=problem)
 
 def test_another_quic_connection_between_the_same_ports_is_looked_at(world, sandgate):
     """What follows on an admitted flow passes; a new connection in it is admitted by its own name."""
-    site = world.site("api.example.com", "other.example.com")
-    seen = []
-
-    def take(data, client):
-        seen.append(data)
-        return b"answer"
-    world.udp(site.address, 443, take)
-    world.machine.write("/home/dev/quic.yaml", "network: deny\nallow: [api.example.com]\n"
-                        "quic: allow\n", "dev")
-    box = sandgate.box("--policy", "/home/dev/quic.yaml")
-    assert box.curl("https://api.example.com/").ok
+    site, box, seen = quic_allowed(world, sandgate)
     got = box.python(QUIC + """
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 s.settimeout(2)
