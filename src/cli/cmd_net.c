@@ -91,7 +91,7 @@ int cmd_net_explain(const struct args *a)
 	rs = file ? rules_of_file(file, &e) : rules_of_sandbox(sandbox, &e);
 	if (!rs)
 		return cli_fail(file ? EXIT_USAGE : EXIT_SANDGATE, &e);
-	explain_decide(rs, &host, sandbox, &target, &x);
+	explain_decide(rs, &host, &(struct remedy_for){.sandbox = sandbox}, &target, &x);
 	print_explanation(&x, args_has(a, NET_EXPLAIN_JSON));
 	ruleset_free(rs);
 	return 0;

@@ -90,7 +90,7 @@ static int add_items(struct policy *p, enum effect effect, const char *option,
 		     const char *const *lists, struct err *e)
 {
 	for (; lists && *lists; lists++)
-		if (policy_add_list(p, effect, *lists, e)) {
+		if (policy_add_list(p, NULL, effect, *lists, e)) {
 			err_prefix(e, "%s", option);
 			return -1;
 		}

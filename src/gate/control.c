@@ -82,7 +82,8 @@ static void append_refusal(void *ctx, const struct refusal *what, uint64_t count
 	};
 	char remedy[REMEDY_MAX], address[ADDR_TEXT_MAX];
 
-	remedy_format(list->gate->sandbox, &d, what->reason, remedy);
+	remedy_format(&(struct remedy_for){.sandbox = list->gate->sandbox}, &d, what->reason,
+		      remedy);
 	json_array_append_new(
 		list->rows,
 		json_pack("{s:s, s:o, s:o, s:i, s:s, s:I, s:o}", "proto",

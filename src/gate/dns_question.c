@@ -111,7 +111,8 @@ static void put_reason(const struct question *qn, struct dns_builder *d, enum re
 
 	remedy[0] = 0;
 	if (qn->name)
-		remedy_format(qn->desk->config.sandbox, &dest, reason, remedy);
+		remedy_format(&(struct remedy_for){.sandbox = qn->desk->config.sandbox}, &dest,
+			      reason, remedy);
 	dns_build_ede(d, DNS_EDE_BLOCKED, remedy[0] ? remedy : reason_sentence(reason));
 }
 

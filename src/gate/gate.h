@@ -10,6 +10,7 @@
 #define SG_GATE_GATE_H
 
 #include "base/addr.h"
+#include "audit/record.h"
 #include "policy/decide.h"
 
 enum { RESOLVER_SERVERS_MAX = 8, HOST_NAMES_MAX = 1024 };
@@ -42,6 +43,9 @@ struct gate_setup {
 	const struct ruleset *rules;
 	const struct host_prefixes *host;
 	const struct resolver_config *resolver;
+	const struct catalogue *catalogue; /* for remedies; lives as long as the process */
+	struct ring *ring;		   /* audit/record.h; NULL: nothing is kept */
+	int wake;			   /* eventfd of the ring's reader, or -1 */
 };
 
 /* Never returns to the caller's code: the result is the exit status of the process. */

@@ -100,7 +100,7 @@ static struct span http_refusal(struct flow *fl, enum reason r, const struct nam
 	char remedy[REMEDY_MAX], line[1024];
 	int n;
 
-	remedy_format(fl->gate->sandbox, &d, r, remedy);
+	remedy_format(&(struct remedy_for){.sandbox = fl->gate->sandbox}, &d, r, remedy);
 	n = snprintf(line, sizeof(line), "sandgate: %s: %s%s%s\n", name ? name->s : "request",
 		     reason_sentence(r), remedy[0] ? "; to allow it: " : "", remedy);
 	if (n < 0 || (size_t)n >= sizeof(line))

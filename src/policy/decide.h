@@ -102,12 +102,17 @@ bool address_admissible(const struct ruleset *rs, const struct host_prefixes *ho
 const char *address_special(const struct host_prefixes *host, const struct addr *a);
 
 /*
- * The runnable remedy for a refusal, "sandgate net allow NAME site:HOST[:PORT]" or, until that
- * command exists for a running sandbox, "sandgate run --allow HOST[:PORT] ..."; empty when there is
- * none.
+ * The runnable remedy for a refusal: "sandgate net allow NAME install:python" when a permission
+ * covers the destination, else "sandgate net allow NAME site:HOST[:PORT]"; without a sandbox
+ * "sandgate run --allow ITEM ..."; empty when there is none.
  */
 enum { REMEDY_MAX = 384 };
-char *remedy_format(const char *sandbox, const struct destination *d, enum reason r,
+struct remedy_for {
+	const char *sandbox;		   /* a name, or NULL */
+	const struct catalogue *catalogue; /* NULL: no permission is offered */
+	char *const *on;		   /* resolved.on of its policy, or NULL */
+};
+char *remedy_format(const struct remedy_for *who, const struct destination *d, enum reason r,
 		    char out[REMEDY_MAX]);
 
 /* Compiles; the ruleset keeps its own copy of everything. NULL with a message on failure. */

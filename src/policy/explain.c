@@ -102,8 +102,9 @@ static void describe_rest(const struct host_prefixes *host, struct explanation *
 	snprintf(out->note, sizeof(out->note), "%s", note);
 }
 
-void explain_decide(const struct ruleset *rs, const struct host_prefixes *host, const char *sandbox,
-		    const struct explain_target *t, struct explanation *out)
+void explain_decide(const struct ruleset *rs, const struct host_prefixes *host,
+		    const struct remedy_for *who, const struct explain_target *t,
+		    struct explanation *out)
 {
 	struct destination d;
 
@@ -115,7 +116,7 @@ void explain_decide(const struct ruleset *rs, const struct host_prefixes *host, 
 	/* The remedy is for the connection that was asked for, though its lookup was refused. */
 	if (!out->verdict.allow && !is_dns(t)) {
 		d.kind = DEST_CONNECT;
-		remedy_format(sandbox, &d, out->verdict.reason, out->remedy);
+		remedy_format(who, &d, out->verdict.reason, out->remedy);
 	}
 	describe_rest(host, out);
 }

@@ -37,9 +37,10 @@ struct explanation {
  */
 int explain_parse_target(const char *text, struct explain_target *t, struct err *e) sg_must_check;
 
-/* `sandbox` is for the remedy and may be NULL, `host` too. */
-void explain_decide(const struct ruleset *rs, const struct host_prefixes *host, const char *sandbox,
-		    const struct explain_target *t, struct explanation *out);
+/* `host` may be NULL. */
+void explain_decide(const struct ruleset *rs, const struct host_prefixes *host,
+		    const struct remedy_for *who, const struct explain_target *t,
+		    struct explanation *out);
 
 /* One line of JSON with the keys of sandgate-net(1); the caller frees. NULL without memory. */
 char *explain_print_json(const struct explanation *x);

@@ -64,7 +64,8 @@ static int refuse_near_permission(const char *item, struct err *e)
 		       quote_string(item, shown), near.word, item);
 }
 
-int policy_add_item(struct policy *p, enum effect effect, const char *item, struct err *e)
+int policy_add_item(struct policy *p, const struct catalogue *c, enum effect effect,
+		    const char *item, struct err *e)
 {
 	const char *id = item[0] == '-' ? item + 1 : item;
 	char shown[QUOTE_MAX];
@@ -111,7 +112,8 @@ static const char *item_end(const char *s)
 	return end;
 }
 
-int policy_add_list(struct policy *p, enum effect effect, const char *list, struct err *e)
+int policy_add_list(struct policy *p, const struct catalogue *c, enum effect effect,
+		    const char *list, struct err *e)
 {
 	char shown[QUOTE_MAX];
 
@@ -124,7 +126,7 @@ int policy_add_list(struct policy *p, enum effect effect, const char *list, stru
 		if (*item == 0)
 			return err_set(e, "%s has an empty item; leave the comma out",
 				       quote_string(list, shown));
-		if (policy_add_item(p, effect, item, e))
+		if (policy_add_item(p, c, effect, item, e))
 			return -1;
 		if (*end == 0)
 			return 0;

@@ -57,9 +57,10 @@ enum { RULE_PORTS_MAX = 16 };
 struct rule_detail {
 	uint8_t n_ports;
 	struct port_range ports[RULE_PORTS_MAX];
-	char **methods; /* NULL-terminated, upper case; NULL: every method */
-	char **paths;	/* NULL-terminated patterns; NULL: every path */
-	char *note;	/* may be NULL */
+	char **methods;	  /* NULL-terminated, upper case; NULL: every method */
+	char **paths;	  /* NULL-terminated patterns; NULL: every path */
+	char *note;	  /* may be NULL */
+	char *permission; /* the id of the permission it stands for; NULL: somebody's own rule */
 };
 
 enum { RULE_NAME_INLINE = 32 };
@@ -110,6 +111,26 @@ struct limits {
 	uint64_t bytes_out_per_host;	    /* 0: no limit */
 };
 
+struct rule_list {
+	struct rule *v;
+	size_t n, cap;
+};
+
+/*
+ * What policy_resolve() adds from outside the person's own words. Empty in a policy as it was
+ * written or stored; the form that goes to the gate has it (policy_print_wire).
+ */
+struct resolved {
+	bool done;
+	char **on; /* the permissions that are on, by id, sorted; NULL: none */
+	struct rule_list
+		permissions; /* the hosts of those, step 5; each detail has its permission */
+	struct rule_list organisation; /* of the signed policy, step 4 */
+	bool web;	      /* the default is "allow" for public addresses on TCP 80 and 443 */
+	uint16_t *host_ports; /* that permissions open, beside the person's own */
+	size_t n_host_ports;
+};
+
 struct policy {
 	enum network_base network;
 	char **permissions; /* "install:rust", "-error-reports"; NULL-terminated or NULL */
@@ -125,6 +146,7 @@ struct policy {
 	struct publish *publish;
 	size_t n_publish;
 	struct limits limits;
+	struct resolved resolved;
 };
 
 /* The defaults of docs/policy.md, base `standard`. Nothing allocated yet. */
@@ -144,19 +166,21 @@ int policy_parse(struct span text, enum policy_syntax syntax, const char *file, 
 int policy_add_rule(struct policy *p, enum effect effect, const char *text,
 		    struct err *e) sg_must_check;
 
+struct catalogue; /* policy/permission.h */
+
 /*
  * One word of --allow, --deny or --only: a permission id, "-id", a preset, "site:HOST" or a rule.
- * Until the presets land, ids and presets are refused with a message that says so.
+ * A preset becomes the base; `deny` of an id is "-id". Ids are those of `c`.
  */
-int policy_add_item(struct policy *p, enum effect effect, const char *item,
-		    struct err *e) sg_must_check;
+int policy_add_item(struct policy *p, const struct catalogue *c, enum effect effect,
+		    const char *item, struct err *e) sg_must_check;
 
 /*
  * What follows --allow, --deny or --only: items parted by commas. A piece that is only ports goes
  * with the item before it, so "a.example:22,443,b.example" is two items.
  */
-int policy_add_list(struct policy *p, enum effect effect, const char *list,
-		    struct err *e) sg_must_check;
+int policy_add_list(struct policy *p, const struct catalogue *c, enum effect effect,
+		    const char *list, struct err *e) sg_must_check;
 
 /* "--net BASE". */
 int policy_set_network(struct policy *p, const char *base, struct err *e) sg_must_check;
@@ -170,6 +194,13 @@ int policy_validate(const struct policy *p, struct err *e) sg_must_check;
  * without memory.
  */
 char *policy_print_json(const struct policy *p);
+
+/*
+ * The same with what policy_resolve() added, under the key "resolved": what the supervisor sends the
+ * gate. Only policy_parse_wire() takes that key; in a file of a person's it is refused as unknown.
+ */
+char *policy_print_wire(const struct policy *p);
+int policy_parse_wire(struct span text, struct policy *p, struct err *e) sg_must_check;
 
 /* The short form of one rule ("*.example.com:443/tcp"). Returns out. */
 enum { RULE_TEXT_MAX = 512 };

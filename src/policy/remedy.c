@@ -95,7 +95,7 @@ static bool has_remedy(const struct destination *d, enum reason r)
 	return d->name || d->addr;
 }
 
-char *remedy_format(const char *sandbox, const struct destination *d, enum reason r,
+char *remedy_format(const struct remedy_for *who, const struct destination *d, enum reason r,
 		    char out[REMEDY_MAX])
 {
 	struct buf b = buf_of(out, REMEDY_MAX - 1);
@@ -111,9 +111,9 @@ char *remedy_format(const char *sandbox, const struct destination *d, enum reaso
 		d = &by_address;
 	}
 	buf_put_text(&b, "sandgate run");
-	if (sandbox && *sandbox) {
+	if (who->sandbox && *who->sandbox) {
 		buf_put_text(&b, " --name ");
-		buf_put_text(&b, sandbox);
+		buf_put_text(&b, who->sandbox);
 	}
 	put_option(&b, d, r);
 	buf_put_text(&b, " ...");

@@ -35,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (rs && text && explain_parse_target(text, &t, &e) == 0) {
 		char *json, *shown;
 
-		explain_decide(rs, NULL, "box", &t, &x);
+		explain_decide(rs, NULL, &(struct remedy_for){.sandbox = "box"}, &t, &x);
 		json = explain_print_json(&x);
 		shown = explain_print_text(&x);
 		if (!json || !shown || (x.verdict.allow && x.remedy[0]))

@@ -50,7 +50,7 @@ static const struct ruleset *make_rules(void)
 	if (policy_set_network(&p, "deny", &e) != 0)
 		abort();
 	for (size_t i = 0; i < sg_array_len(allow); i++)
-		if (policy_add_item(&p, EFFECT_ALLOW, allow[i], &e) != 0)
+		if (policy_add_item(&p, NULL, EFFECT_ALLOW, allow[i], &e) != 0)
 			abort();
 	p.quic_allow = true;
 	p.limits.flows = 256;

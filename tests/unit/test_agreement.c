@@ -276,7 +276,7 @@ static void compare_explanation(const struct policy *p, const struct ruleset *rs
 		snprintf(t.method, sizeof(t.method), "%s", q->d.method);
 	if (q->d.path)
 		snprintf(t.path, sizeof(t.path), "%s", q->d.path);
-	explain_decide(rs, host, NULL, &t, &x);
+	explain_decide(rs, host, &(struct remedy_for){0}, &t, &x);
 	if (x.verdict.allow == reference_explains(p, host, &t))
 		return;
 	show(p, q);

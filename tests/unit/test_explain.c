@@ -107,7 +107,7 @@ static void explain(const struct ruleset *rs, const char *target, struct explana
 	struct explain_target t;
 
 	parse_target(target, &t);
-	explain_decide(rs, NULL, NULL, &t, x);
+	explain_decide(rs, NULL, &(struct remedy_for){0}, &t, x);
 }
 
 static void test_json_has_the_documented_keys(void **state)
@@ -240,7 +240,7 @@ static void test_remedies_work(void **state)
 		assert_false(x.verdict.allow);
 		item_of(x.remedy, item, sizeof(item));
 		assert_int_equal(policy_parse(span_of_string(yaml), POLICY_YAML, "f", &p, &e), 0);
-		if (policy_add_item(&p, EFFECT_ALLOW, item, &e))
+		if (policy_add_item(&p, NULL, EFFECT_ALLOW, item, &e))
 			fail_msg("%s: %s", targets[i], e.text);
 		wider = ruleset_compile(&p, 1, &e);
 		policy_free(&p);
@@ -265,7 +265,7 @@ static const char *remedy(const char *target, enum reason r, char out[REMEDY_MAX
 				 t.proto,
 				 NULL,
 				 NULL};
-	return remedy_format("box", &d, r, out);
+	return remedy_format(&(struct remedy_for){.sandbox = "box"}, &d, r, out);
 }
 
 static void test_remedies_of_the_data_plane(void **state)

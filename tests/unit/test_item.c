@@ -18,7 +18,7 @@ static void assert_list(const char *list, const char *const *rules)
 	size_t n = 0;
 
 	policy_init(&p);
-	if (policy_add_list(&p, EFFECT_ALLOW, list, &e))
+	if (policy_add_list(&p, NULL, EFFECT_ALLOW, list, &e))
 		fail_msg("%s: %s", list, e.text);
 	for (; rules[n]; n++) {
 		assert_true(n < p.n_rules);
@@ -52,7 +52,7 @@ static void assert_list_refused(const char *list, const char *says)
 	struct err e;
 
 	policy_init(&p);
-	if (policy_add_list(&p, EFFECT_ALLOW, list, &e) == 0)
+	if (policy_add_list(&p, NULL, EFFECT_ALLOW, list, &e) == 0)
 		fail_msg("accepted: %s", list);
 	if (!strstr(e.text, says))
 		fail_msg("%s\n  want: %s\n  got:  %s", list, says, e.text);

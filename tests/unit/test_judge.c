@@ -40,10 +40,10 @@ static void begin(const char *net, const char *const *allow, const char *const *
 	if (policy_set_network(&p, net, &e) != 0)
 		fail_msg("%s", e.text);
 	for (; allow && *allow; allow++)
-		if (policy_add_item(&p, EFFECT_ALLOW, *allow, &e) != 0)
+		if (policy_add_item(&p, NULL, EFFECT_ALLOW, *allow, &e) != 0)
 			fail_msg("%s", e.text);
 	for (; deny && *deny; deny++)
-		if (policy_add_item(&p, EFFECT_DENY, *deny, &e) != 0)
+		if (policy_add_item(&p, NULL, EFFECT_DENY, *deny, &e) != 0)
 			fail_msg("%s", e.text);
 	gate = (struct gate){.loop = loop_new(8), .names = names_new(), .host = &host};
 	gate.rules = ruleset_compile(&p, 1, &e);
@@ -188,7 +188,7 @@ static void begin_synthetic(const char *net, const char *const *allow)
 	policy_init(&p);
 	assert_int_equal(policy_set_network(&p, net, &e), 0);
 	for (; allow && *allow; allow++)
-		assert_int_equal(policy_add_item(&p, EFFECT_ALLOW, *allow, &e), 0);
+		assert_int_equal(policy_add_item(&p, NULL, EFFECT_ALLOW, *allow, &e), 0);
 	p.dns_answers = DNS_ANSWERS_SYNTHETIC;
 	gate.rules = ruleset_compile(&p, 1, &e);
 	assert_non_null(gate.rules);

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * record: one event of a sandbox's network, of fixed size, on its way from the gate to the sealer;
+ * and the ring in shared memory that carries it (ring.c).
+ *
+ * The gate writes, the sealer reads; neither waits for the other. The gate is the process that reads
+ * the sandbox's octets, so the sealer copies a record out before it looks at it, and checks every
+ * field. The totals in the shared memory count every event, whether its record found room or not, and
+ * live as long as the file behind them: they are exact across the death of any of the processes.
+ */
+#ifndef SG_AUDIT_RECORD_H
+#define SG_AUDIT_RECORD_H
+
+#include "base/addr.h"
+#include "base/name.h"
+#include "base/span.h"
+#include "policy/decide.h"
+
+enum record_kind {
+	RECORD_ALLOW, /* admitted: a flow opened, a lookup answered, a request passed */
+	RECORD_DENY,  /* refused */
+	RECORD_END,   /* an admitted flow has ended: octets and duration are known */
+	RECORD_KINDS,
+};
+
+enum record_proto { /* the `proto` word of the logs */
+		    RECORD_TCP,
+		    RECORD_UDP,
+		    RECORD_ICMP,
+		    RECORD_DNS,
+		    RECORD_HTTP,
+		    RECORD_CONNECT,
+		    RECORD_SOCKS,
+		    RECORD_QUIC,
+		    RECORD_PROTOS,
+};
+
+enum {
+	RECORD_METHOD_MAX = 24,
+	RECORD_PATH_MAX = 256,
+	RECORD_RULE_MAX = 160,
+	RECORD_PERMISSION_MAX = 40
+};
+
+/* All text is NUL-terminated printable ASCII, cut when longer. */
+struct record {
+	int64_t time_ms; /* of the wall clock, since 1970 */
+	uint64_t generation;
+	uint64_t bytes_out, bytes_in; /* RECORD_END; else 0 */
+	uint64_t duration_ms;
+	uint8_t kind, proto;
+	uint8_t reason; /* enum reason */
+	bool has_name, has_addr;
+	uint16_t port;
+	uint16_t status; /* of an HTTP answer; 0: not seen */
+	struct addr addr;
+	struct name name;
+	char method[RECORD_METHOD_MAX];
+	char path[RECORD_PATH_MAX];		/* without its query */
+	char rule[RECORD_RULE_MAX];		/* empty: none */
+	char permission[RECORD_PERMISSION_MAX]; /* that the rule stands for */
+};
+
+/* Cumulative, of the sandbox's whole life; only ever grow. Written by the gate alone. */
+struct record_totals {
+	uint64_t refused[REASONS]; /* by enum reason */
+	uint64_t allowed;	   /* RECORD_ALLOW */
+	uint64_t ended;		   /* RECORD_END */
+	uint64_t missed;	   /* records that found no room in the ring, of any kind */
+	uint64_t missed_refused[REASONS];
+};
+
+struct ring;
+
+/* Octets of the file behind a ring. */
+size_t ring_size(void);
+
+/*
+ * Maps the file `fd`, growing it to ring_size(); a file with other contents, or of another version, is
+ * an error. Both ends call it. The mapping is shared, and survives fork.
+ */
+struct ring *ring_map(int fd, struct err *e);
+void ring_unmap(struct ring *r);
+
+/*
+ * The gate's end. Never waits and makes no system call but a wake-up (eventfd write) when the sealer
+ * sleeps. Counts in the totals first. `wake` is an eventfd, or -1. NULL r: nothing is kept.
+ */
+void ring_put(struct ring *r, int wake, const struct record *what);
+
+/* The sealer's end: copies out the next record; false when there is none. */
+bool ring_take(struct ring *r, struct record *out);
+/* Announces that the sealer is about to sleep; false: there is something, do not. */
+bool ring_may_sleep(struct ring *r);
+void ring_read_totals(const struct ring *r, struct record_totals *out);
+
+/* Is every field within its bounds and all text printable? For what ring_take() gave. */
+bool record_valid(const struct record *r);
+const char *record_proto_word(enum record_proto p);
+
+#endif
