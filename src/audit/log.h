@@ -82,12 +82,4 @@ int audit_proof_check(struct span proof, struct span line, struct span key,
 typedef bool audit_entry_fn(void *ctx, uint64_t seq, struct span line);
 int audit_each(int dir, uint64_t from, audit_entry_fn *fn, void *ctx, struct err *e) sg_must_check;
 
-/* ---- The host's own log (host_log.c) ---- */
-
-/*
- * Appends one entry to the log of this user on this host, which outlives every sandbox: sandboxes made and
- * removed with their last checkpoint, organisation, settings. Opens, appends, commits, closes. `entry` is consumed.
- */
-int host_log_append(json_t *entry, struct err *e) sg_must_check;
-
 #endif
