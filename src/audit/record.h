@@ -88,11 +88,24 @@ void ring_unmap(struct ring *r);
  */
 void ring_put(struct ring *r, int wake, const struct record *what);
 
+/*
+ * No gate lives and none is being started: a put that the last one was killed in is over. Before
+ * every start of a gate.
+ */
+void ring_mend(struct ring *r);
+
 /* The sealer's end: copies out the next record; false when there is none. */
 bool ring_take(struct ring *r, struct record *out);
+/* How many were ever taken, over the life of the file. */
+uint64_t ring_taken(const struct ring *r);
 /* Announces that the sealer is about to sleep; false: there is something, do not. */
 bool ring_may_sleep(struct ring *r);
 void ring_read_totals(const struct ring *r, struct record_totals *out);
+/*
+ * The totals as of a moment between two puts, and how many records had ever been put by then: what
+ * they count is among those, or found no room, or was lost with a gate. False: a put was under way.
+ */
+bool ring_read_settled(const struct ring *r, struct record_totals *out, uint64_t *put);
 
 /* Is every field within its bounds and all text printable? For what ring_take() gave. */
 bool record_valid(const struct record *r);
