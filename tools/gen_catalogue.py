@@ -13,6 +13,8 @@ import sys
 
 import yaml
 
+import permissions
+
 CLASSES = ("public", "private", "metadata", "loopback", "unwrap", "withheld")
 
 
@@ -122,6 +124,85 @@ def emit_above(above):
             f"const size_t catalogue_n_above_suffix = {len(lines)};"]
 
 
+# ---- Permissions ----
+
+def c_text(text):
+    return "NULL" if text is None else c_string(text)
+
+
+def c_bool(value):
+    return "true" if value else "false"
+
+
+def c_list(strings):
+    """A compound literal at file scope lives as long as the program."""
+    if not strings:
+        return "NULL"
+    return "(const char *const[]){" + ", ".join(map(c_string, strings)) + ", NULL}"
+
+
+def operation(o):
+    return (f"{{{c_string(o.says)}, {c_text(o.host)}, {c_list(o.methods)}, {c_list(o.paths)}, "
+            f"{c_text(o.check)}, {c_bool(o.write)}}}")
+
+
+def operations(ops):
+    if not ops:
+        return "NULL"
+    return "(const struct operation[]){" + ", ".join(map(operation, ops)) + "}"
+
+
+def permission(p):
+    return "\t{" + ", ".join([
+        f".id = {c_string(p.id)}", f".says = {c_string(p.says)}",
+        f".attempt = {c_string(p.attempt)}", f".rules = {c_list(p.rules) if p.rules else 'none'}",
+        f".includes = {c_list(p.includes)}", f".operations = {operations(p.operations)}",
+        f".n_operations = {len(p.operations)}", f".host_port = {p.host_port}",
+        f".web = {c_bool(p.web)}", f".asks = {c_bool(p.warning)}",
+        f".warning = {c_text(p.warning)}", f".personal = {c_bool(p.personal)}",
+        f".instead = {c_text(p.instead)}"]) + "},"
+
+
+def preset(p):
+    return (f"\t{{{c_string(p.name)}, {c_string(p.says)}, "
+            f"{c_list(p.permissions) if p.permissions else 'none'}, {c_bool(p.open)}, "
+            f"{c_bool(p.warning)}, {c_text(p.warning)}}},")
+
+
+def agent(a):
+    return f"\t{{{c_string(a.name)}, " + ", ".join(
+        c_list(strings) if strings else "none"
+        for strings in (a.commands, a.model, a.update, a.sign_in)) + "},"
+
+
+def table(kind, name, rows):
+    return [f"static const struct {kind} {name}[] = {{", *rows, "};"]
+
+
+def emit_permissions(catalogue):
+    sets = [(name, catalogue.operations_of(name)) for name in catalogue.sets]
+    everyone = catalogue.permissions.values()
+    tables = {
+        "permissions": ("permission", [permission(p) for p in everyone]),
+        "operation_sets": ("operation_set", [
+            f"\t{{{c_string(name)}, {operations(ops)}, {len(ops)}}}," for name, ops in sets]),
+        "presets": ("preset", [preset(p) for p in catalogue.presets]),
+        "agents": ("agent", [agent(a) for a in catalogue.agents]),
+        "languages": ("language", [
+            f"\t{{{c_string(p.id)}, {c_list(p.files)}}}," for p in everyone if p.files]),
+    }
+    lines = ["static const char *const none[] = {NULL};",
+             f"const char *const catalogue_checks[] = {{"
+             f"{', '.join(map(c_string, permissions.CHECKS))}, NULL}};"]
+    for name, (kind, rows) in tables.items():
+        lines += table(kind, name, rows)
+    lines += ["const struct catalogue catalogue_compiled_in = {",
+              f"\t.version = {c_string(catalogue.version)},"]
+    for name, (_, rows) in tables.items():
+        lines.append(f"\t.{name} = {name}, .n_{name} = {len(rows)},")
+    return lines + ["};"]
+
+
 def main():
     folder, suffix_list, output = map(pathlib.Path, sys.argv[1:])
     special = load(folder, "special-purpose")
@@ -133,13 +214,15 @@ def main():
     if len(suffixes) < 1000:
         fail(suffix_list, "this is not the public suffix list")
     lines = ["/* Made by tools/gen_catalogue.py from catalogue/; do not edit. */",
-             "#include <assert.h>", '#include "policy/catalogue.h"']
+             "#include <assert.h>", '#include "policy/catalogue.h"',
+             '#include "policy/permission.h"']
     lines += emit_special_v4(special_rows(special["ipv4"], 4))
     lines += emit_special_v6(special_rows(special["ipv6"], 6))
     lines += emit_messages(load(folder, "messages"))
     lines += emit_names("suffix_overlay", overlay)
     lines += emit_names("encrypted_dns", encrypted)
     lines += emit_above(domains_above(suffixes | set(overlay)))
+    lines += emit_permissions(permissions.load(folder, suffixes | set(overlay)))
     output.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

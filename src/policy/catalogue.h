@@ -54,4 +54,7 @@ extern const size_t catalogue_n_encrypted_dns;
 extern const struct above_suffix catalogue_above_suffix[];
 extern const size_t catalogue_n_above_suffix;
 
+struct catalogue;
+extern const struct catalogue catalogue_compiled_in; /* catalogue_builtin() */
+
 #endif

@@ -17,9 +17,22 @@ struct operation {
 	const char *host;	    /* as in `rules`; NULL: every host of the permission */
 	const char *const *methods; /* NULL-terminated; NULL: every method */
 	const char *const *paths; /* NULL-terminated patterns of policy/path.h; NULL: every path */
-	const char *body; /* a named check of the body ("graphql-query", "lfs-download"), or NULL */
-	bool write;	  /* it changes something on the far side */
+	const char *check; /* a named check of the request, of catalogue_checks; NULL: none */
+	bool write;	   /* it changes something on the far side */
 };
+
+/* Operations that several permissions share, by name ("git-read"). */
+struct operation_set {
+	const char *name;
+	const struct operation *operations;
+	size_t n_operations;
+};
+
+/*
+ * "graphql-query": every operation of the body is a query; "lfs-download" and "lfs-upload": the
+ * operation of an LFS batch; "scope-pull" and "scope-push": the scopes of a token. NULL-terminated.
+ */
+extern const char *const catalogue_checks[];
 
 struct permission {
 	const char *id;		  /* "install:python" */
@@ -35,6 +48,7 @@ struct permission {
 	bool asks;	     /* a person is asked before it is switched on */
 	const char *warning; /* what the question says; NULL unless it asks */
 	bool personal;	     /* uses a credential of the person's: never part of a preset */
+	const char *instead; /* it has no host by itself: what to write; else NULL */
 };
 
 struct preset {
@@ -67,7 +81,9 @@ struct catalogue {
 	const char *version; /* "2026-11-29", and "+local" with an administrator's files */
 	const struct permission *permissions; /* sorted by id */
 	size_t n_permissions;
-	const struct preset *presets;
+	const struct operation_set *operation_sets; /* sorted by name */
+	size_t n_operation_sets;
+	const struct preset *presets; /* locked, standard, open, bake */
 	size_t n_presets;
 	const struct agent *agents;
 	size_t n_agents;
@@ -80,13 +96,15 @@ const struct catalogue *catalogue_builtin(void);
 
 /*
  * An administrator's file on top of `base`: permissions, presets and agents that replace those of the
- * same name or are added. YAML, as strict as a policy file; every rule in it must parse. The result
- * is freed with catalogue_free() and borrows from `base`, which must outlive it. NULL with
- * "file:line:column: ...".
+ * same name, and permissions and agents that are added. YAML, as strict as a policy file; every rule
+ * in it must parse. The result borrows from `base` and, unless that is the one compiled in, owns it
+ * from then on: of several files that are read one after the other the last result is freed. NULL
+ * with "file:line:column: ..."; then `base` is still the caller's.
  */
 struct catalogue *catalogue_read(const struct catalogue *base, struct span text, const char *file,
 				 struct err *e);
-void catalogue_free(struct catalogue *c); /* not the one compiled in; NULL does nothing */
+/* With all that it was read on, but for the one compiled in; NULL does nothing. */
+void catalogue_free(struct catalogue *c);
 
 const struct permission *catalogue_permission(const struct catalogue *c, const char *id);
 const struct preset *catalogue_preset(const struct catalogue *c, const char *name);
@@ -99,10 +117,16 @@ const struct language *catalogue_language_of_file(const struct catalogue *c, con
 /* The nearest known id, preset or base for a word that is none, or NULL. */
 const char *catalogue_nearest(const struct catalogue *c, const char *word);
 
+/* Is the permission for writing: does some operation of it change something? */
+bool permission_writes(const struct permission *p);
+
+/* Is `id` what the preset holds, or included by that? `languages` counts as all of them. */
+bool catalogue_preset_has(const struct catalogue *c, const struct preset *p, const char *id);
+
 /*
- * The permission that would admit a destination and is not on: the one with the fewest rules among
- * those that do, never one that asks, is personal or is for writing. NULL: none. `on` is
- * resolved.on and may be NULL.
+ * The permission that would admit a destination and is not on: one of the preset `standard` rather than
+ * another, then the one with the fewest rules; never one that asks, is personal or is for
+ * writing. NULL: none. `on` is resolved.on and may be NULL.
  */
 struct destination;
 const struct permission *catalogue_covering(const struct catalogue *c, const struct destination *d,
