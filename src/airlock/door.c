@@ -15,9 +15,9 @@
 #include <sys/socket.h>
 
 #include "airlock/airlock.h"
-#include "airlock/confine.h"
 #include "base/addr.h"
 #include "base/clock.h"
+#include "confine/confine.h"
 
 enum { CONNECT_MS = 1000 };
 
@@ -33,7 +33,7 @@ int door_confine(int sock, int keeper, struct err *e)
 		{SCMP_SYS(exit_group), CONFINE_ANY, 0}, {SCMP_SYS(restart_syscall), CONFINE_ANY, 0},
 	};
 
-	if (confine_privileges(false, e) < 0 || confine_files(NULL, 0, e) < 0)
+	if (confine_privileges(false, e) < 0 || confine_files(&(struct confine_files){0}, e) < 0)
 		return -1;
 	return confine_calls(calls, sg_array_len(calls), e);
 }

@@ -33,7 +33,6 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#include "airlock/confine.h"
 #include "airlock/layout.h"
 #include "airlock/link.h"
 #include "airlock/listen.h"
@@ -44,6 +43,7 @@
 #include "airlock/sysctl.h"
 #include "airlock/tun.h"
 #include "airlock/userns.h"
+#include "confine/confine.h"
 
 /* The folder that becomes the keeper's root: it holds the one file that it opens again. */
 static const char tun_folder[] = "/dev/net";
@@ -301,13 +301,13 @@ static int confine(struct keeper *k, struct err *e)
 		{SCMP_SYS(bind), CONFINE_ANY, 0},
 		{SCMP_SYS(listen), CONFINE_ANY, 0},
 	};
+	const struct confine_files files = {.file = tun_device, .bind_port = AIRLOCK_TPROXY_PORT};
 
 	if (chdir(tun_folder) < 0 || chroot(".") < 0 || chdir("/") < 0)
 		return missing_tun(errno, e);
 	if (access(tun_device, F_OK) < 0)
 		return missing_tun(errno, e);
-	if (confine_privileges(true, e) < 0 ||
-	    confine_files(tun_device, AIRLOCK_TPROXY_PORT, e) < 0)
+	if (confine_privileges(true, e) < 0 || confine_files(&files, e) < 0)
 		return -1;
 	return confine_calls(calls, sg_array_len(calls), e);
 }
@@ -354,7 +354,7 @@ static int make_gate_side(struct keeper *k, struct message *m, struct err *e)
 
 static int make_airlock(struct keeper *k, pid_t parent, struct err *e)
 {
-	if (confine_detach("sandgate-keeper", parent, k->control, e) < 0)
+	if (confine_detach("sandgate-keeper", parent, &k->control, 1, e) < 0)
 		return -1;
 	k->control = CONFINE_KEPT_FD;
 	k->v6 = kernel_has_ipv6();

@@ -7,13 +7,13 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "airlock/confine.h"
 #include "airlock/door.h"
 #include "airlock/link.h"
 #include "airlock/message.h"
 #include "airlock/missing.h"
 #include "airlock/sysctl.h"
 #include "airlock/userns.h"
+#include "confine/confine.h"
 
 enum { KEEPER_TIMEOUT_MS = 5000 };
 
@@ -97,7 +97,7 @@ void sandbox_side_main(const struct airlock_config *c, bool v6, int keeper, pid_
 	int door = -1;
 
 	message_init(&m, MESSAGE_SIDE_READY);
-	if (confine_detach("sandgate-door", parent, keeper, &m.err) < 0)
+	if (confine_detach("sandgate-door", parent, &keeper, 1, &m.err) < 0)
 		_exit(1);
 	keeper = CONFINE_KEPT_FD;
 	if (make_side(c, v6, keeper, &m.err) < 0 || (c->door && (door = make_door(keeper, &m)) < 0))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "airlock/confine.h"
+#include "confine/confine.h"
 
 #include <cap-ng.h>
 #include <errno.h>
@@ -28,27 +28,36 @@ static void reset_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Standard streams lead nowhere: a pipe of the person's must not stay open because of us. */
-static int keep_descriptor(int keep)
+/* Out of the way of the numbers that they are to have. */
+static int move_high(int *fds, const int *keep, size_t n)
 {
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-	if (null < 0)
-		return -1;
-	if (keep == CONFINE_KEPT_FD) {
-		if (fcntl(keep, F_SETFD, FD_CLOEXEC) < 0)
-			return -1;
-	} else {
-		/* /dev/null may have been given the very number. */
-		if (null == CONFINE_KEPT_FD)
-			null = dup(null);
-		if (null < 0 || dup3(keep, CONFINE_KEPT_FD, O_CLOEXEC) < 0)
+	for (size_t i = 0; i < n; i++) {
+		fds[i] = fcntl(keep[i], F_DUPFD_CLOEXEC, CONFINE_KEPT_FD + CONFINE_KEPT_MAX);
+		if (fds[i] < 0)
 			return -1;
 	}
+	return 0;
+}
+
+/* Standard streams lead nowhere: a pipe of the person's must not stay open because of us. */
+static int keep_descriptors(const int *keep, size_t n)
+{
+	int fds[CONFINE_KEPT_MAX], null;
+
+	if (n > CONFINE_KEPT_MAX) {
+		errno = EINVAL;
+		return -1;
+	}
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (null < 0 || move_high(fds, keep, n) < 0)
+		return -1;
 	for (int fd = 0; fd < CONFINE_KEPT_FD; fd++)
 		if (dup2(null, fd) < 0)
 			return -1;
-	return (int)syscall(SYS_close_range, CONFINE_KEPT_FD + 1, ~0U, 0);
+	for (size_t i = 0; i < n; i++)
+		if (dup3(fds[i], CONFINE_KEPT_FD + (int)i, O_CLOEXEC) < 0)
+			return -1;
+	return (int)syscall(SYS_close_range, CONFINE_KEPT_FD + n, ~0U, 0);
 }
 
 extern char **environ;
@@ -61,7 +70,7 @@ static void wipe_environment(void)
 	clearenv();
 }
 
-int confine_detach(const char *name, pid_t parent, int keep, struct err *e)
+int confine_detach(const char *name, pid_t parent, const int *keep, size_t n, struct err *e)
 {
 	prctl(PR_SET_NAME, name);
 	wipe_environment();
@@ -73,7 +82,7 @@ int confine_detach(const char *name, pid_t parent, int keep, struct err *e)
 		return failed("ask for the parent's death signal", e);
 	if (getppid() != parent)
 		_exit(0);
-	if (keep_descriptor(keep) < 0)
+	if (keep_descriptors(keep, n) < 0)
 		return failed("close inherited descriptors", e);
 	return 0;
 }
@@ -104,6 +113,10 @@ enum {
 	LANDLOCK_NET_PORT = 2,
 	LANDLOCK_FS_WRITE_FILE = 1 << 1,
 	LANDLOCK_FS_READ_FILE = 1 << 2,
+	LANDLOCK_FS_READ_DIR = 1 << 3,
+	LANDLOCK_FS_REMOVE_FILE = 1 << 5,
+	LANDLOCK_FS_MAKE_REG = 1 << 8,
+	LANDLOCK_FS_TRUNCATE = 1 << 14,
 	LANDLOCK_FS_IOCTL_DEV = 1 << 15,
 	LANDLOCK_NET_BIND_TCP = 1 << 0,
 	LANDLOCK_SCOPE_ALL = 3, /* abstract UNIX sockets, signals */
@@ -141,18 +154,29 @@ static size_t handled_by(int abi, struct landlock_ruleset *r)
 			  : offsetof(struct landlock_ruleset, handled_net);
 }
 
+static int allow_beneath(int ruleset, int fd, uint64_t allowed)
+{
+	struct landlock_path rule = {.allowed = allowed, .parent_fd = fd};
+
+	return (int)syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_PATH_BENEATH, &rule, 0);
+}
+
 static int allow_file(int ruleset, const char *file, uint64_t handled)
 {
 	_cleanup_fd_ int fd = open(file, O_PATH | O_CLOEXEC);
-	struct landlock_path rule = {
-		.allowed = handled &
-			   (LANDLOCK_FS_READ_FILE | LANDLOCK_FS_WRITE_FILE | LANDLOCK_FS_IOCTL_DEV),
-		.parent_fd = fd,
-	};
 
-	if (fd < 0)
-		return -1;
-	return (int)syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_PATH_BENEATH, &rule, 0);
+	return fd < 0 ? -1
+		      : allow_beneath(ruleset, fd,
+				      handled & (LANDLOCK_FS_READ_FILE | LANDLOCK_FS_WRITE_FILE |
+						 LANDLOCK_FS_IOCTL_DEV));
+}
+
+static int allow_folder(int ruleset, int fd, uint64_t handled)
+{
+	return allow_beneath(ruleset, fd,
+			     handled & (LANDLOCK_FS_READ_FILE | LANDLOCK_FS_WRITE_FILE |
+					LANDLOCK_FS_READ_DIR | LANDLOCK_FS_REMOVE_FILE |
+					LANDLOCK_FS_MAKE_REG | LANDLOCK_FS_TRUNCATE));
 }
 
 static int allow_port(int ruleset, unsigned short port)
@@ -162,7 +186,18 @@ static int allow_port(int ruleset, unsigned short port)
 	return (int)syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_NET_PORT, &rule, 0);
 }
 
-int confine_files(const char *file, unsigned short bind_port, struct err *e)
+static int allow_all(int ruleset, const struct confine_files *allowed,
+		     const struct landlock_ruleset *r)
+{
+	for (size_t i = 0; i < allowed->n_folders; i++)
+		if (allow_folder(ruleset, allowed->folders[i], r->handled_fs) < 0)
+			return -1;
+	if (allowed->file && allow_file(ruleset, allowed->file, r->handled_fs) < 0)
+		return -1;
+	return allowed->bind_port && r->handled_net ? allow_port(ruleset, allowed->bind_port) : 0;
+}
+
+int confine_files(const struct confine_files *allowed, struct err *e)
 {
 	_cleanup_fd_ int ruleset = -1;
 	struct landlock_ruleset r;
@@ -173,8 +208,7 @@ int confine_files(const char *file, unsigned short bind_port, struct err *e)
 		return 0;
 	size = handled_by(abi, &r);
 	ruleset = (int)syscall(SYS_landlock_create_ruleset, &r, size, 0);
-	if (ruleset < 0 || (file && allow_file(ruleset, file, r.handled_fs) < 0) ||
-	    (bind_port && r.handled_net && allow_port(ruleset, bind_port) < 0) ||
+	if (ruleset < 0 || allow_all(ruleset, allowed, &r) < 0 ||
 	    syscall(SYS_landlock_restrict_self, ruleset, 0) < 0)
 		return failed("confine itself with Landlock", e);
 	return 0;

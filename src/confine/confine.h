@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * confine: how the airlock's processes give up what they do not need, in stages.
+ * confine: how a forked process gives up what it does not need, in stages.
  *
  *	1 detach	no terminal, no environment, no inherited descriptor, handler or signal
  *			mask; dies with its parent
@@ -8,8 +8,8 @@
  *	3 files		no file but those it names (Landlock, where the kernel has it)
  *	4 calls		an allow-list of system calls; any other ends the process
  */
-#ifndef SG_AIRLOCK_CONFINE_H
-#define SG_AIRLOCK_CONFINE_H
+#ifndef SG_CONFINE_CONFINE_H
+#define SG_CONFINE_CONFINE_H
 
 #include <seccomp.h>
 #include <stdbool.h>
@@ -19,24 +19,33 @@
 
 #include "base/err.h"
 
-/* The one inherited descriptor has this number after confine_detach. */
-enum { CONFINE_KEPT_FD = 3 };
+/* The inherited descriptors have the numbers from this one on after confine_detach. */
+enum { CONFINE_KEPT_FD = 3, CONFINE_KEPT_MAX = 8 };
 
 /*
- * `name` is what ps shows, at most 15 octets. `parent` is the process that forked this one; if it
+ * `name` is what ps shows, at most 15 octets. Of the descriptors the `n` of `keep` stay, at most
+ * CONFINE_KEPT_MAX, which become CONFINE_KEPT_FD, CONFINE_KEPT_FD + 1, .... `parent` is the process that forked this one; if it
  * is gone, so is this one. 0 or -1.
  */
-int confine_detach(const char *name, pid_t parent, int keep, struct err *e) sg_must_check;
+int confine_detach(const char *name, pid_t parent, const int *keep, size_t n,
+		   struct err *e) sg_must_check;
 
 /* `keep_net_admin`: CAP_NET_ADMIN stays, over what the process's own user namespace owns. */
 int confine_privileges(bool keep_net_admin, struct err *e) sg_must_check;
 
+/* What stays within reach; zeroes: nothing. */
+struct confine_files {
+	const char *file;   /* for reading, writing and device control */
+	const int *folders; /* descriptors: plain files beneath are made, read, written, removed */
+	size_t n_folders;
+	unsigned short bind_port; /* TCP */
+};
+
 /*
- * From here on no path can be opened but `file`, for reading and writing and device control
- * (NULL: none), no TCP port bound but `bind_port` (0: none), and no signal or abstract socket
- * reaches out of the process. What an older kernel cannot do is left out.
+ * From here on no path can be opened, and no TCP port bound, but those allowed, and no signal or
+ * abstract socket reaches out of the process. What an older kernel cannot do is left out.
  */
-int confine_files(const char *file, unsigned short bind_port, struct err *e) sg_must_check;
+int confine_files(const struct confine_files *allowed, struct err *e) sg_must_check;
 
 enum { CONFINE_ANY = -1 };
 
