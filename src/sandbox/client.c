@@ -11,64 +11,35 @@
 #include "base/clock.h"
 #include "sandbox/control_socket.h"
 #include "sandbox/control_wire.h"
+#include "sandbox/name_list.h"
 #include "sandbox/runtime_dir.h"
 
 /* --- names --- */
 
-struct names {
-	char **v;
-	size_t n;
-	bool failed;
-};
-
 static void add_name(void *ctx, const char *name)
 {
-	struct names *l = ctx;
-	char **v = reallocarray(l->v, l->n + 2, sizeof(*v));
-
-	if (v) {
-		l->v = v;
-		v[l->n] = strdup(name);
-		v[l->n + 1] = NULL;
-	}
-	if (!v || !v[l->n])
-		l->failed = true;
-	else
-		l->n++;
-}
-
-static int by_text(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
+	name_list_add(ctx, name);
 }
 
 char **client_list_names(struct err *e)
 {
 	struct registry r;
-	struct names l = {.v = calloc(1, sizeof(char *))};
+	struct name_list l = {0};
 	int rc = registry_open(&r, false, e);
 
 	if (rc == 0) {
 		rc = registry_each(&r, add_name, &l, e);
 		registry_close(&r);
-	} else if (rc == -ENOENT) {
-		rc = 0;
 	}
-	if (rc == 0 && l.v && !l.failed) {
-		qsort(l.v, l.n, sizeof(*l.v), by_text);
-		return l.v;
-	}
-	if (rc == 0)
-		err_set(e, "out of memory");
-	client_free_names(l.v);
+	if (rc == 0 || rc == -ENOENT)
+		return name_list_finish(&l, e);
+	name_list_free(l.v);
 	return NULL;
 }
 
 void client_free_names(char **names)
 {
-	for (char **p = names; p && *p; p++)
-		free(*p);
-	free(names);
+	name_list_free(names);
 }
 
 /* --- one question --- */

@@ -27,6 +27,14 @@ void definition_init(struct definition *d);
 void definition_free(struct definition *d);
 
 /*
+ * The file's form, pure: strict JSON, every key known. definition_parse() initialises d, and leaves nothing to
+ * free on an error; the caller frees what definition_print() gives, NULL when a text is not UTF-8 (or without
+ * memory).
+ */
+int definition_parse(struct span text, struct definition *d, struct err *e) sg_must_check;
+char *definition_print(const struct definition *d);
+
+/*
  * Reads that of `name`. -ENOENT when there is none, -1 with the message.
  */
 int definition_load(const char *name, struct definition *d, struct err *e) sg_must_check;

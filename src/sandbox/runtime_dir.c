@@ -12,29 +12,13 @@
 #include <unistd.h>
 
 #include "sandbox/control_socket.h"
+#include "sandbox/private_dir.h"
 
 enum { NUMBERED_MAX = 10000 };
 
 static const char lock_name[] = "lock";
 
 /* --- the base --- */
-
-/* A folder of the person's own that nobody else may enter, opened without following a link. */
-static int open_private(const char *path, bool make)
-{
-	struct stat st;
-	int fd;
-
-	if (make && mkdir(path, 0700) < 0 && errno != EEXIST)
-		return -errno;
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return errno == ENOTDIR || errno == ELOOP ? -EPERM : -errno;
-	if (fstat(fd, &st) == 0 && st.st_uid == geteuid() && (st.st_mode & 0777) == 0700)
-		return fd;
-	close(fd);
-	return -EPERM;
-}
 
 /* What XDG_RUNTIME_DIR and systemd's folder must be to be used. 0 or -errno. */
 static int check_own_dir(const char *path)
@@ -82,7 +66,7 @@ int registry_open(struct registry *r, bool make, struct err *e)
 	r->fd = -1;
 	if (choose_base(r->path, e))
 		return -EPERM;
-	r->fd = open_private(r->path, make);
+	r->fd = private_dir_open(AT_FDCWD, r->path, make);
 	if (r->fd < 0) {
 		rc = r->fd;
 		r->fd = -1;

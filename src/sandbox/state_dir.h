@@ -30,7 +30,7 @@ int state_dir_open(bool make, struct err *e);
 /* A descriptor of the folder of one sandbox; as above. */
 int state_dir_open_sandbox(const char *name, bool make, struct err *e);
 
-/* The names, sorted, NULL-terminated; free with client_free_names(). */
+/* The names, sorted, NULL-terminated; free with name_list_free(). NULL with the message. */
 char **state_dir_list(struct err *e);
 
 /* Takes the folder of one sandbox away, all of it. */
