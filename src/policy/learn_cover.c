@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * learn_cover: the greedy answer to "which few permissions cover these": each is resolved and
+ * compiled alone, beside nothing, and asked about every item once.
+ */
+#include "policy/learn_cover.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "policy/change.h"
+
+struct candidate {
+	const struct permission *permission;
+	size_t hosts; /* rules it stands for */
+	bool *covers; /* one for each item; NULL: cannot be had */
+};
+
+static bool is_switched_on(const struct policy *p, const char *id)
+{
+	for (char *const *s = p->permissions; s && *s; s++)
+		if (strcmp(*s, id) == 0)
+			return true;
+	return false;
+}
+
+static bool writes(const struct permission *p)
+{
+	for (size_t i = 0; i < p->n_operations; i++)
+		if (p->operations[i].write)
+			return true;
+	return false;
+}
+
+/* What a person has switched on themselves is theirs; else only what needs no second look. */
+static bool may_be_proposed(const struct learn_state *l, const struct permission *p)
+{
+	if (p->web || p->asks || p->host_port)
+		return false;
+	return (!p->personal && !writes(p)) || is_switched_on(l->in_force, p->id);
+}
+
+/* The permission alone, or NULL: the organisation has taken it away, or no memory. */
+static struct ruleset *compile_alone(const struct learn_state *l, const struct permission *p,
+				     size_t *hosts)
+{
+	struct ruleset *rs = NULL;
+	struct policy alone;
+	struct err e;
+
+	policy_init(&alone);
+	alone.network = NET_DENY;
+	if (policy_add_item(&alone, l->sources->catalogue, EFFECT_ALLOW, p->id, &e) == 0 &&
+	    policy_resolve(&alone, l->sources, &e) == 0 && alone.resolved.permissions.n) {
+		*hosts = alone.resolved.permissions.n;
+		rs = ruleset_compile(&alone, 1, &e);
+	}
+	policy_free(&alone);
+	return rs;
+}
+
+static void ask_candidate(const struct learn_state *l, struct candidate *c)
+{
+	struct ruleset *rs = compile_alone(l, c->permission, &c->hosts);
+
+	c->covers = rs ? calloc(l->n_todo + 1, sizeof(*c->covers)) : NULL;
+	for (size_t i = 0; c->covers && i < l->n_todo; i++) {
+		struct destination d = seen_destination(&l->todo[i].seen);
+		struct verdict v;
+
+		decide(rs, NULL, &d, &v);
+		/* The host's alias resolves everywhere. */
+		c->covers[i] = v.allow && v.rule;
+	}
+	ruleset_free(rs);
+}
+
+static size_t count_new(const struct learn_state *l, const struct candidate *c)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; c->covers && i < l->n_todo; i++)
+		n += c->covers[i] && !l->todo[i].covered && !l->todo[i].dropped;
+	return n;
+}
+
+/* Fewer hosts for each item; then fewer hosts; then the order of the catalogue. */
+static struct candidate *find_best(const struct learn_state *l, struct candidate *v, size_t n)
+{
+	struct candidate *best = NULL;
+	size_t best_n = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		size_t here = count_new(l, &v[i]);
+
+		if (here == 0)
+			continue;
+		if (!best || v[i].hosts * best_n < best->hosts * here ||
+		    (v[i].hosts * best_n == best->hosts * here && v[i].hosts < best->hosts)) {
+			best = &v[i];
+			best_n = here;
+		}
+	}
+	return best;
+}
+
+static int take(struct learn_state *l, const struct candidate *c, struct policy *p, struct err *e)
+{
+	for (size_t i = 0; i < l->n_todo; i++)
+		l->todo[i].covered |= c->covers[i];
+	return policy_add_item(p, l->sources->catalogue, EFFECT_ALLOW, c->permission->id, e);
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void sort_permissions(struct policy *p)
+{
+	size_t n = 0;
+
+	while (p->permissions && p->permissions[n])
+		n++;
+	if (n)
+		qsort(p->permissions, n, sizeof(*p->permissions), by_text);
+}
+
+int learn_cover(struct learn_state *l, struct policy *p, struct err *e)
+{
+	const struct catalogue *c = l->sources->catalogue;
+	struct candidate *v = calloc(c->n_permissions + 1, sizeof(*v)), *best;
+	size_t n = 0;
+	int rc = v ? 0 : err_set(e, "out of memory");
+
+	for (size_t i = 0; i < l->n_todo; i++)
+		l->todo[i].covered = false;
+	for (size_t i = 0; v && i < c->n_permissions; i++) {
+		if (!may_be_proposed(l, &c->permissions[i]))
+			continue;
+		v[n].permission = &c->permissions[i];
+		ask_candidate(l, &v[n++]);
+	}
+	while (rc == 0 && (best = find_best(l, v, n)))
+		rc = take(l, best, p, e);
+	sort_permissions(p);
+	for (size_t i = 0; i < n; i++)
+		free(v[i].covers);
+	free(v);
+	return rc;
+}
