@@ -10,42 +10,6 @@
 /* A rule on its way to a table: the high half is the hash, the low half its index in the policy. */
 typedef uint64_t keyed_rule;
 
-/* ---- The settings ---- */
-
-static bool copy_array(void *out, const void *from, size_t n, size_t size)
-{
-	void *copy = NULL;
-
-	if (n) {
-		copy = malloc(n * size);
-		if (!copy)
-			return false;
-		memcpy(copy, from, n * size);
-	}
-	memcpy(out, &copy, sizeof(copy));
-	return true;
-}
-
-static bool copy_settings(struct ruleset *rs, const struct policy *p)
-{
-	struct policy *to = &rs->policy;
-
-	*to = *p;
-	to->rules = NULL;
-	to->n_rules = to->cap_rules = 0;
-	to->permissions = NULL;
-	to->host_ports = NULL;
-	to->publish = NULL;
-	if (p->permissions) {
-		to->permissions = string_list_copy(p->permissions);
-		if (!to->permissions)
-			return false;
-	}
-	return copy_array(&to->host_ports, p->host_ports, p->n_host_ports,
-			  sizeof(*p->host_ports)) &&
-	       copy_array(&to->publish, p->publish, p->n_publish, sizeof(*p->publish));
-}
-
 /* From the process's random key, by the keyed hash of names. */
 static void choose_key(struct hash_key *key)
 {
@@ -151,30 +115,6 @@ static int size_table(struct table *t, const keyed_rule *keys, size_t n)
 	return 0;
 }
 
-static bool is_same_list(char *const *a, char *const *b)
-{
-	if (!a || !b)
-		return a == b;
-	while (*a && *b && strcmp(*a, *b) == 0) {
-		a++;
-		b++;
-	}
-	return *a == *b; /* both ended */
-}
-
-/* True when a second rule says what the first says, whatever its note. */
-static bool is_repetition(const struct rule *a, const struct rule *b)
-{
-	struct rule_scope sa = rule_scope_of(a), sb = rule_scope_of(b);
-	const struct rule_detail *da = a->detail, *db = b->detail;
-
-	return a->effect == b->effect && a->raw == b->raw && a->private_ok == b->private_ok &&
-	       sa.protos == sb.protos && sa.n == sb.n &&
-	       memcmp(sa.ports, sb.ports, sa.n * sizeof(*sa.ports)) == 0 &&
-	       is_same_list(da ? da->methods : NULL, db ? db->methods : NULL) &&
-	       is_same_list(da ? da->paths : NULL, db ? db->paths : NULL);
-}
-
 static int refuse_chain(const struct rule *r, struct err *e)
 {
 	char text[RULE_TEXT_MAX];
@@ -196,7 +136,7 @@ static int look_back(const struct table *t, const struct rule *end, const struct
 			break;
 		if (!rule_has_same_target(other, r))
 			continue;
-		if (is_repetition(other, r))
+		if (rule_says_same(other, r))
 			return 1;
 		if (++chain == RULESET_CHAIN_MAX)
 			return refuse_chain(r, e);
@@ -262,7 +202,7 @@ struct ruleset *ruleset_compile(const struct policy *p, uint64_t generation, str
 		return NULL;
 	}
 	rs = calloc(1, sizeof(*rs));
-	if (!rs || !copy_settings(rs, p)) {
+	if (!rs || policy_copy_settings(p, &rs->policy)) {
 		err_set(e, "out of memory");
 		ruleset_free(rs);
 		return NULL;

@@ -82,6 +82,49 @@ bool rule_takes_all_of(const struct rule *deny, const struct rule *allow)
 	return true;
 }
 
+static bool ranges_meet(const struct rule_scope *a, const struct rule_scope *b)
+{
+	for (size_t i = 0; i < a->n; i++)
+		for (size_t k = 0; k < b->n; k++)
+			if (a->ports[i].lo <= b->ports[k].hi && b->ports[k].lo <= a->ports[i].hi)
+				return true;
+	return false;
+}
+
+bool rule_scopes_meet(const struct rule *a, const struct rule *b)
+{
+	struct rule_scope sa = rule_scope_of(a), sb = rule_scope_of(b);
+	unsigned both = sa.protos & sb.protos;
+
+	return (both & PROTO_ICMP) || (both && ranges_meet(&sa, &sb));
+}
+
+static bool is_below(const struct rule *r, const struct rule *parent)
+{
+	size_t n = parent->name_n;
+
+	return r->name_n > n && rule_name(r)[r->name_n - n - 1] == '.' &&
+	       memcmp(rule_name(r) + r->name_n - n, rule_name(parent), n) == 0;
+}
+
+bool rule_target_holds(const struct rule *wide, const struct rule *narrow)
+{
+	if (rule_has_same_target(wide, narrow))
+		return true;
+	if (wide->kind == TARGET_PREFIX)
+		return narrow->kind == TARGET_PREFIX && wide->prefix.bits < narrow->prefix.bits &&
+		       addr_is_v4(&wide->prefix.addr) == addr_is_v4(&narrow->prefix.addr) &&
+		       prefix_contains(&wide->prefix, &narrow->prefix.addr);
+	return wide->kind == TARGET_WILDCARD && narrow->kind != TARGET_PREFIX &&
+	       is_below(narrow, wide);
+}
+
+bool rule_admits_all_of(const struct rule *wide, const struct rule *narrow)
+{
+	return rule_target_holds(wide, narrow) && rule_takes_all_of(wide, narrow) &&
+	       (wide->raw || !narrow->raw) && (wide->private_ok || !narrow->private_ok);
+}
+
 bool rule_covers_everything(const struct rule *r)
 {
 	static const struct port_range all = {1, UINT16_MAX};

@@ -17,7 +17,16 @@ enum reason rule_match(const struct rule *r, const struct destination *d);
 /* Does the rule hold for a port and protocol, whatever the request? */
 bool rule_covers_port(const struct rule *r, enum proto proto, uint16_t port);
 
-/* Does `deny` take away all that `allow` gives? */
+/* Is there a port and protocol that both are for? */
+bool rule_scopes_meet(const struct rule *a, const struct rule *b);
+
+/* Is every name or address of `narrow` one of `wide`? */
+bool rule_target_holds(const struct rule *wide, const struct rule *narrow);
+
+/* Does an allow rule admit all that another one admits, and with no look less? */
+bool rule_admits_all_of(const struct rule *wide, const struct rule *narrow);
+
+/* Does `deny` take away all that `allow` gives, where its target fits? */
 bool rule_takes_all_of(const struct rule *deny, const struct rule *allow);
 
 /* Does a deny rule cover every port, protocol and request of its target? */

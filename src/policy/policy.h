@@ -182,6 +182,12 @@ int policy_add_item(struct policy *p, const struct catalogue *c, enum effect eff
 int policy_add_list(struct policy *p, const struct catalogue *c, enum effect effect,
 		    const char *list, struct err *e) sg_must_check;
 
+/*
+ * A permission id, or "-id", at the end of the list; what was said of that id before is taken out. Is
+ * not looked up: policy_resolve() does.
+ */
+int policy_add_permission(struct policy *p, const char *word, struct err *e) sg_must_check;
+
 /* "--net BASE". */
 int policy_set_network(struct policy *p, const char *base, struct err *e) sg_must_check;
 const char *network_base_name(enum network_base b);

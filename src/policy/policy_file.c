@@ -4,27 +4,35 @@
 
 #include "policy/quote.h"
 #include "policy/rule_entry.h"
+#include "policy/wire.h"
 
-enum { LIMIT_MAX = 1 << 20, LABEL_MAX = 63, PUBLISH_MAX = 256, HOST_PORTS_MAX = 256 };
+enum {
+	PERMISSION_MAX_OCTETS = 63,
+	LIMIT_MAX = 1 << 20,
+	LABEL_MAX = 63,
+	PUBLISH_MAX = 256,
+	HOST_PORTS_MAX = 256
+};
 
 struct file {
 	struct value_reader v;
 	struct policy *p;
 	const struct node *network; /* the node that set the base; NULL: none did */
+	uint64_t version;
 };
 
 static int read_version(void *context, const struct node *key, const struct node *value)
 {
 	struct file *f = context;
-	uint64_t version;
 
-	if (value_number(&f->v, value, 1, UINT32_MAX, &version))
+	if (value_number(&f->v, value, 0, UINT32_MAX, &f->version))
 		return -1;
-	if (version > POLICY_FORMAT_VERSION)
+	if (f->version > POLICY_FORMAT_VERSION)
 		return node_error(f->v.d, value, f->v.e,
-				  "format version %llu needs a newer sandgate; this one knows "
-				  "versions up to %d",
-				  (unsigned long long)version, POLICY_FORMAT_VERSION);
+				  "a policy of format version %llu needs a sandgate that knows "
+				  "version %llu; this one knows versions up to %d",
+				  (unsigned long long)f->version, (unsigned long long)f->version,
+				  POLICY_FORMAT_VERSION);
 	return 0;
 }
 
@@ -39,22 +47,47 @@ static int read_network(void *context, const struct node *key, const struct node
 	return policy_set_network(f->p, word, f->v.e) ? node_prefix(f->v.d, value, f->v.e) : 0;
 }
 
+/* An id of the catalogue, or "-id"; whether there is such a one, the catalogue says later. */
+static bool is_permission_word(const char *word)
+{
+	const char *id = word[0] == '-' ? word + 1 : word;
+
+	return *id >= 'a' && *id <= 'z' && strlen(id) <= PERMISSION_MAX_OCTETS &&
+	       strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789-:") == strlen(id);
+}
+
+static int refuse_permission_word(struct file *f, const struct node *n, const char *word)
+{
+	char shown[QUOTE_MAX];
+
+	quote_string(word, shown);
+	if (strncmp(word, "site:", 5) == 0 || strpbrk(word, "./*"))
+		return node_error(f->v.d, n, f->v.e,
+				  "%s is a host and no permission; write it under `allow`", shown);
+	return node_error(f->v.d, n, f->v.e,
+			  "%s is no permission: an id is lower-case letters, digits, `-` and `:`, "
+			  "with a `-` before it to take it away",
+			  shown);
+}
+
 static int read_permissions(void *context, const struct node *key, const struct node *value)
 {
 	struct file *f = context;
-	char shown[QUOTE_MAX];
 	const char *word;
 
 	if (value_list(&f->v, value, true))
 		return -1;
-	if (value->n == 0)
-		return 0;
-	if (value_string(&f->v, &value->items[0], &word))
-		return -1;
-	return node_error(f->v.d, &value->items[0], f->v.e,
-			  "permission %s: permissions are not in this version; list the hosts it "
-			  "stands for under `allow`",
-			  quote_string(word, shown));
+	for (size_t i = 0; i < value->n; i++) {
+		const struct node *n = &value->items[i];
+
+		if (value_string(&f->v, n, &word))
+			return -1;
+		if (!is_permission_word(word) || strncmp(word, "site:", 5) == 0)
+			return refuse_permission_word(f, n, word);
+		if (policy_add_permission(f->p, word, f->v.e))
+			return node_prefix(f->v.d, n, f->v.e);
+	}
+	return 0;
 }
 
 static int read_rules(struct file *f, const struct node *value, enum effect effect)
@@ -332,6 +365,14 @@ static int refuse_future(void *context, const struct node *key, const struct nod
 			  key->text);
 }
 
+static int read_resolved(void *context, const struct node *key, const struct node *value)
+{
+	struct file *f = context;
+
+	return wire_read_resolved(&f->v, value, &f->p->resolved);
+}
+
+/* The last is of the form between supervisor and gate alone. */
 static const struct value_key keys[] = {
 	{"version", read_version},
 	{"network", read_network},
@@ -349,34 +390,63 @@ static const struct value_key keys[] = {
 	{"credentials", refuse_future},
 	{"tools", refuse_future},
 	{"apps", refuse_future},
+	{"resolved", read_resolved},
 };
+enum { FILE_KEYS = sg_array_len(keys) - 1 };
 _Static_assert(sg_array_len(keys) <= VALUE_KEYS_MAX, "value_map remembers each key");
 
-static int read_policy(struct file *f, const struct document *d)
+/*
+ * Version 0 had no presets: what said nothing of the network, and what said `standard`, allowed what
+ * it listed and nothing else.
+ */
+static void read_as_older(struct file *f)
+{
+	if (f->version == 0 && f->p->network == NET_STANDARD)
+		f->p->network = NET_DENY;
+}
+
+static int read_policy(struct file *f, const struct document *d, size_t n_keys)
 {
 	if (d->empty)
 		return node_error(d, &d->root, f->v.e,
 				  "the file is empty; to allow nothing, write `network: deny`");
-	if (value_map(&f->v, &d->root, keys, sg_array_len(keys), f))
+	if (value_map(&f->v, &d->root, keys, n_keys, f))
 		return -1;
+	read_as_older(f);
 	if (policy_validate(f->p, f->v.e))
 		return node_prefix(d, f->network ? f->network : &d->root, f->v.e);
 	return 0;
 }
 
+static int parse(struct file *f, struct span text, enum policy_syntax syntax, const char *file,
+		 size_t n_keys)
+{
+	struct document d;
+	int rc;
+
+	policy_init(f->p);
+	f->v.d = &d;
+	f->version = POLICY_FORMAT_VERSION;
+	if (document_parse(text, syntax, file, &d, f->v.e))
+		return -1;
+	rc = read_policy(f, &d, n_keys);
+	document_free(&d);
+	if (rc)
+		policy_free(f->p);
+	return rc;
+}
+
 int policy_parse(struct span text, enum policy_syntax syntax, const char *file, struct policy *p,
 		 struct err *e)
 {
-	struct document d;
-	struct file f = {.v = {.d = &d, .e = e}, .p = p};
-	int rc;
+	struct file f = {.v = {.e = e}, .p = p};
 
-	policy_init(p);
-	if (document_parse(text, syntax, file, &d, e))
-		return -1;
-	rc = read_policy(&f, &d);
-	document_free(&d);
-	if (rc)
-		policy_free(p);
-	return rc;
+	return parse(&f, text, syntax, file, FILE_KEYS);
+}
+
+int policy_parse_wire(struct span text, struct policy *p, struct err *e)
+{
+	struct file f = {.v = {.e = e}, .p = p};
+
+	return parse(&f, text, POLICY_JSON, "policy", sg_array_len(keys));
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* print: a policy as canonical JSON, a rule as its short form and as a sentence. */
-#include <jansson.h>
+#include "policy/print.h"
+
 #include <stdio.h>
 
 #include "base/buf.h"
 #include "policy/rule.h"
+#include "policy/wire.h"
 
 static void put_number(struct buf *b, unsigned v)
 {
@@ -189,7 +191,7 @@ static bool put(json_t *object, const char *key, json_t *value)
 	return json_object_set_new(object, key, value) == 0;
 }
 
-static json_t *strings_json(char *const *list)
+json_t *strings_print_json(char *const *list)
 {
 	json_t *array = json_array();
 
@@ -241,7 +243,7 @@ static bool put_pieces(json_t *object, const struct rule *r)
 	return ok;
 }
 
-static json_t *rule_json(const struct rule *r)
+json_t *rule_print_json(const struct rule *r)
 {
 	const struct rule_detail *d = r->detail;
 	char text[RULE_TEXT_MAX];
@@ -253,9 +255,9 @@ static json_t *rule_json(const struct rule *r)
 	object = json_object();
 	ok = put_pieces(object, r);
 	if (d && d->methods)
-		ok = put(object, "methods", strings_json(d->methods)) && ok;
+		ok = put(object, "methods", strings_print_json(d->methods)) && ok;
 	if (d && d->paths)
-		ok = put(object, "paths", strings_json(d->paths)) && ok;
+		ok = put(object, "paths", strings_print_json(d->paths)) && ok;
 	if (r->private_ok)
 		ok = put(object, "private", json_true()) && ok;
 	if (d && d->note)
@@ -266,39 +268,59 @@ static json_t *rule_json(const struct rule *r)
 	return NULL;
 }
 
-static bool put_rules(json_t *object, const char *key, enum effect effect, const struct policy *p)
+bool json_put_unless_empty(json_t *object, const char *key, json_t *array)
 {
-	json_t *array = json_array();
-	bool ok = array != NULL;
-
-	for (size_t i = 0; ok && i < p->n_rules; i++)
-		if (p->rules[i].effect == effect)
-			ok = json_array_append_new(array, rule_json(&p->rules[i])) == 0;
-	if (ok && json_array_size(array) > 0)
+	if (array && json_array_size(array) > 0)
 		return put(object, key, array);
 	json_decref(array);
-	return ok;
+	return array != NULL;
+}
+
+json_t *rules_print_json(const struct rule *rules, size_t n, enum effect effect)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; array && i < n; i++)
+		if (rules[i].effect == effect &&
+		    json_array_append_new(array, rule_print_json(&rules[i])) != 0) {
+			json_decref(array);
+			array = NULL;
+		}
+	return array;
+}
+
+json_t *ports_print_json(const uint16_t *ports, size_t n)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; array && i < n; i++)
+		if (json_array_append_new(array, json_integer(ports[i])) != 0) {
+			json_decref(array);
+			array = NULL;
+		}
+	return array;
+}
+
+static json_t *publish_json(const struct policy *p)
+{
+	json_t *array = json_array();
+	char text[16];
+
+	for (size_t i = 0; array && i < p->n_publish; i++) {
+		snprintf(text, sizeof(text), "%u:%u", p->publish[i].host, p->publish[i].sandbox);
+		if (json_array_append_new(array, json_string(text)) != 0) {
+			json_decref(array);
+			array = NULL;
+		}
+	}
+	return array;
 }
 
 static bool put_ports_lists(json_t *object, const struct policy *p)
 {
-	json_t *host = json_array(), *publish = json_array();
-	char text[16];
-	bool ok = true;
-
-	for (size_t i = 0; i < p->n_host_ports; i++)
-		ok = json_array_append_new(host, json_integer(p->host_ports[i])) == 0 && ok;
-	for (size_t i = 0; i < p->n_publish; i++) {
-		snprintf(text, sizeof(text), "%u:%u", p->publish[i].host, p->publish[i].sandbox);
-		ok = json_array_append_new(publish, json_string(text)) == 0 && ok;
-	}
-	if (p->n_host_ports)
-		ok = put(object, "host_ports", json_incref(host)) && ok;
-	if (p->n_publish)
-		ok = put(object, "publish", json_incref(publish)) && ok;
-	json_decref(host);
-	json_decref(publish);
-	return ok;
+	return json_put_unless_empty(object, "host_ports",
+				     ports_print_json(p->host_ports, p->n_host_ports)) &&
+	       json_put_unless_empty(object, "publish", publish_json(p));
 }
 
 static bool put_limit(json_t *limits, const char *key, uint64_t value, uint64_t usual)
@@ -362,15 +384,43 @@ static bool put_network(json_t *object, const struct policy *p)
 	       put(object, "network", json_string(network_base_name(p->network)));
 }
 
-char *policy_print_json(const struct policy *p)
+static json_t *policy_json(const struct policy *p)
 {
 	json_t *object = json_object();
-	char *text = NULL;
 
 	if (put(object, "version", json_integer(POLICY_FORMAT_VERSION)) && put_network(object, p) &&
-	    put_rules(object, "allow", EFFECT_ALLOW, p) &&
-	    put_rules(object, "deny", EFFECT_DENY, p) && put_settings(object, p))
-		text = json_dumps(object, JSON_COMPACT);
+	    (!p->permissions || put(object, "permissions", strings_print_json(p->permissions))) &&
+	    json_put_unless_empty(object, "allow",
+				  rules_print_json(p->rules, p->n_rules, EFFECT_ALLOW)) &&
+	    json_put_unless_empty(object, "deny",
+				  rules_print_json(p->rules, p->n_rules, EFFECT_DENY)) &&
+	    put_settings(object, p))
+		return object;
+	json_decref(object);
+	return NULL;
+}
+
+static char *print_and_free(json_t *object)
+{
+	char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
+
 	json_decref(object);
 	return text;
+}
+
+char *policy_print_json(const struct policy *p)
+{
+	return print_and_free(policy_json(p));
+}
+
+char *policy_print_wire(const struct policy *p)
+{
+	json_t *object = policy_json(p);
+
+	if (object && p->resolved.done &&
+	    !put(object, "resolved", wire_print_resolved(&p->resolved))) {
+		json_decref(object);
+		object = NULL;
+	}
+	return print_and_free(object);
 }

@@ -7,33 +7,6 @@
 
 enum { HTTP_PORT = 80, HTTPS_PORT = 443 };
 
-void string_list_free(char **list)
-{
-	if (!list)
-		return;
-	for (char **s = list; *s; s++)
-		free(*s);
-	free(list);
-}
-
-char **string_list_copy(char *const *list)
-{
-	char **copy;
-	size_t n = 0;
-
-	while (list[n])
-		n++;
-	copy = calloc(n + 1, sizeof(*copy));
-	for (size_t i = 0; copy && i < n; i++) {
-		copy[i] = strdup(list[i]);
-		if (!copy[i]) {
-			string_list_free(copy);
-			return NULL;
-		}
-	}
-	return copy;
-}
-
 struct rule_detail *rule_need_detail(struct rule *r, struct err *e)
 {
 	if (!r->detail)
@@ -49,6 +22,7 @@ void rule_clear(struct rule *r)
 		string_list_free(r->detail->methods);
 		string_list_free(r->detail->paths);
 		free(r->detail->note);
+		free(r->detail->permission);
 		free(r->detail);
 	}
 	if (r->name_n >= RULE_NAME_INLINE)
@@ -62,8 +36,9 @@ static bool copy_detail(const struct rule_detail *from, struct rule_detail *to)
 	to->methods = from->methods ? string_list_copy(from->methods) : NULL;
 	to->paths = from->paths ? string_list_copy(from->paths) : NULL;
 	to->note = from->note ? strdup(from->note) : NULL;
+	to->permission = from->permission ? strdup(from->permission) : NULL;
 	return !to->methods == !from->methods && !to->paths == !from->paths &&
-	       !to->note == !from->note;
+	       !to->note == !from->note && !to->permission == !from->permission;
 }
 
 int rule_copy(const struct rule *from, struct rule *to)
@@ -93,6 +68,18 @@ bool rule_has_same_target(const struct rule *a, const struct rule *b)
 		return a->prefix.bits == b->prefix.bits &&
 		       addr_equal(&a->prefix.addr, &b->prefix.addr);
 	return a->name_n == b->name_n && memcmp(rule_name(a), rule_name(b), a->name_n) == 0;
+}
+
+bool rule_says_same(const struct rule *a, const struct rule *b)
+{
+	struct rule_scope sa = rule_scope_of(a), sb = rule_scope_of(b);
+	const struct rule_detail *da = a->detail, *db = b->detail;
+
+	return rule_has_same_target(a, b) && a->effect == b->effect && a->raw == b->raw &&
+	       a->private_ok == b->private_ok && sa.protos == sb.protos && sa.n == sb.n &&
+	       memcmp(sa.ports, sb.ports, sa.n * sizeof(*sa.ports)) == 0 &&
+	       string_list_equal(da ? da->methods : NULL, db ? db->methods : NULL) &&
+	       string_list_equal(da ? da->paths : NULL, db ? db->paths : NULL);
 }
 
 /*
@@ -220,20 +207,54 @@ int rule_check(const struct rule *r, struct err *e)
 	return check_private(r, e) || check_request(r, e) ? -1 : 0;
 }
 
-int policy_take_rule(struct policy *p, struct rule *r, struct err *e)
+/* ---- Lists ---- */
+
+int rule_list_take(struct rule_list *list, struct rule *r, struct err *e)
 {
-	if (p->n_rules == p->cap_rules) {
-		size_t cap = p->cap_rules ? 2 * p->cap_rules : 16;
-		struct rule *more = reallocarray(p->rules, cap, sizeof(*more));
+	if (list->n == list->cap) {
+		size_t cap = list->cap ? 2 * list->cap : 16;
+		struct rule *more = reallocarray(list->v, cap, sizeof(*more));
 
 		if (!more) {
 			rule_clear(r);
 			return err_set(e, "out of memory");
 		}
-		p->rules = more;
-		p->cap_rules = cap;
+		list->v = more;
+		list->cap = cap;
 	}
-	p->rules[p->n_rules++] = *r;
+	list->v[list->n++] = *r;
 	*r = (struct rule){0};
 	return 0;
+}
+
+void rule_list_free(struct rule_list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		rule_clear(&list->v[i]);
+	free(list->v);
+	*list = (struct rule_list){0};
+}
+
+int rule_list_copy(const struct rule *rules, size_t n, struct rule_list *to)
+{
+	*to = (struct rule_list){.v = n ? calloc(n, sizeof(*to->v)) : NULL};
+	if (n && !to->v)
+		return -ENOMEM;
+	for (to->cap = n; to->n < n; to->n++)
+		if (rule_copy(&rules[to->n], &to->v[to->n])) {
+			rule_list_free(to);
+			return -ENOMEM;
+		}
+	return 0;
+}
+
+int policy_take_rule(struct policy *p, struct rule *r, struct err *e)
+{
+	struct rule_list list = {.v = p->rules, .n = p->n_rules, .cap = p->cap_rules};
+	int rc = rule_list_take(&list, r, e);
+
+	p->rules = list.v;
+	p->n_rules = list.n;
+	p->cap_rules = list.cap;
+	return rc;
 }

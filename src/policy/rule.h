@@ -10,6 +10,7 @@
 #define SG_POLICY_RULE_H
 
 #include "policy/policy.h"
+#include "policy/strings.h"
 
 /* TARGET[:PORTS][/PROTO] or site:HOST. On an error r is empty. 0 or -1. */
 int rule_parse_short(struct span text, enum effect effect, struct rule *r,
@@ -55,14 +56,24 @@ int rule_copy(const struct rule *from, struct rule *to) sg_must_check;
 
 bool rule_has_same_target(const struct rule *a, const struct rule *b);
 
+/* True when b says what a says, whatever its note and however it is spelt. */
+bool rule_says_same(const struct rule *a, const struct rule *b);
+
 /* Frees what the rule holds, and empties it. */
 void rule_clear(struct rule *r);
 
 /* Moves the rule to the end of p, also when it fails for want of memory. */
 int policy_take_rule(struct policy *p, struct rule *r, struct err *e) sg_must_check;
 
-/* NULL-terminated lists of strings, which go with their list. A copy is NULL without memory. */
-void string_list_free(char **list);
-char **string_list_copy(char *const *list);
+/* The same for a list that stands by itself. */
+int rule_list_take(struct rule_list *list, struct rule *r, struct err *e) sg_must_check;
+void rule_list_free(struct rule_list *list);
+/* A list of its own with copies of n rules. 0 or -ENOMEM, then `to` is empty. */
+int rule_list_copy(const struct rule *rules, size_t n, struct rule_list *to) sg_must_check;
+
+/* All of a policy but its rules, own and resolved. 0 or -ENOMEM; `to` may be freed either way. */
+int policy_copy_settings(const struct policy *from, struct policy *to) sg_must_check;
+
+void resolved_free(struct resolved *r);
 
 #endif

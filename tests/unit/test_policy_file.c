@@ -41,7 +41,7 @@ static void test_yaml_errors(void **state)
 		{"allow:\n\t- a\n", "2:1", "indent with spaces"},
 		{"deny\n", "1:1", "one value stands where a map belongs"},
 		{"network: opne\n", "1:10", "`opne` is not a network; did you mean `open`?"},
-		{"network: xyzzy\n", "1:10", "write `any`, `deny`, `none` or `open`"},
+		{"network: xyzzy\n", "1:10", "write `any`, `deny`, `none`, or one of the presets"},
 		{"network: brokered\n", "1:10", "needs the broker, which is not in this version"},
 		{"network: locked\n", "1:10", "not in this version"},
 		{"network:\n", "1:9", "there is no value"},
