@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "sandbox/exec_wire.h"
 #include "sandbox/memory_file.h"
 #include "sandbox/pidfd.h"
 #include "sandbox/run.h"
@@ -389,7 +390,7 @@ int engine_start(const struct engine_config *c, struct engine *out, struct err *
 	const char *bwrap = engine_find();
 	int pair[2], rc = -1;
 
-	*out = (struct engine){.pidfd = -1, .start = -1, .command = -1};
+	*out = (struct engine){.pidfd = -1, .start = -1, .inside = -1};
 	if (!bwrap)
 		return err_set(e, "bubblewrap is not installed; apt-get install bubblewrap");
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
@@ -416,32 +417,47 @@ int engine_hear_start(struct engine *g)
 	struct cmsghdr *c = n == 1 ? CMSG_FIRSTHDR(&m) : NULL;
 
 	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS ||
-	    c->cmsg_len != CMSG_LEN(sizeof(int)) || g->command >= 0)
+	    c->cmsg_len != CMSG_LEN(sizeof(int)) || g->inside >= 0)
 		return 0;
-	memcpy(&g->command, CMSG_DATA(c), sizeof(int));
+	memcpy(&g->inside, CMSG_DATA(c), sizeof(int));
 	return 1;
+}
+
+static int say_word(const struct engine *g, const struct exec_word *w, int fd)
+{
+	if (g->start < 0 || g->inside < 0)
+		return -ESRCH;
+	return exec_send(g->start, w, sizeof(*w), fd < 0 ? NULL : &fd, fd < 0 ? 0 : 1);
 }
 
 int engine_let_go(struct engine *g, const sigset_t *blocked)
 {
-	uint64_t mask;
-	ssize_t n;
+	struct exec_word w = {.kind = EXEC_GO};
 
 	/* The kernel's set is the first 64 bits of the C library's. */
-	memcpy(&mask, blocked, sizeof(mask));
-	n = send(g->start, &mask, sizeof(mask), MSG_NOSIGNAL | MSG_DONTWAIT);
-	if (n != (ssize_t)sizeof(mask))
-		return n < 0 ? -errno : -EIO;
-	close(g->start);
-	g->start = -1;
-	return 0;
+	memcpy(&w.mask, blocked, sizeof(w.mask));
+	return say_word(g, &w, -1);
 }
 
 int engine_signal(const struct engine *g, int signo)
 {
-	if (g->command < 0)
-		return -ESRCH;
-	return pidfd_signal(g->command, signo);
+	struct exec_word w = {.kind = EXEC_SIGNAL, .signo = signo};
+
+	return say_word(g, &w, -1);
+}
+
+int engine_take_client(const struct engine *g, int client)
+{
+	struct exec_word w = {.kind = EXEC_CLIENT};
+
+	return say_word(g, &w, client);
+}
+
+int engine_terminate(const struct engine *g)
+{
+	struct exec_word w = {.kind = EXEC_TERMINATE};
+
+	return say_word(g, &w, -1);
 }
 
 void engine_kill(const struct engine *g)
@@ -455,10 +471,10 @@ void engine_kill(const struct engine *g)
 
 void engine_close(struct engine *g)
 {
-	int fds[] = {g->pidfd, g->start, g->command};
+	int fds[] = {g->pidfd, g->start, g->inside};
 
 	for (size_t i = 0; i < sg_array_len(fds); i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
-	*g = (struct engine){.pidfd = -1, .start = -1, .command = -1};
+	*g = (struct engine){.pidfd = -1, .start = -1, .inside = -1};
 }

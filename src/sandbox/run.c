@@ -364,7 +364,7 @@ static void begin(struct supervisor *s, const struct run_options *o)
 			    .door = -1,
 			    .gate = {-1, -1, -1}},
 		.gate = {.pidfd = -1, .control = -1},
-		.engine = {.pidfd = -1, .start = -1, .command = -1},
+		.engine = {.pidfd = -1, .start = -1, .inside = -1},
 		.terminal = {.fd = -1},
 	};
 }

@@ -1,67 +1,72 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * start: the first program of a sandbox, which becomes the command. Linked statically and carried
- * within sandgate, since it runs in a file system that it knows nothing of.
+ * start: the first program of a sandbox, which stays and starts commands in it. Linked statically and
+ * carried within sandgate, since it runs in a file system that it knows nothing of.
  *
- * Usage: start FD COMMAND [ARGUMENT...]
+ * Usage: start FD [COMMAND [ARGUMENT...]]
  *
- * Over the socket FD it hands the supervisor a pidfd of itself, so that signals reach the command
- * and not the engine around it, and waits for the word to go on: eight octets, the signals that
- * were blocked when sandgate was started. Without that word nothing is run. Why the command could
- * not be run shows in the exit status as a shell has it.
+ * Theory of operation. Over the socket FD it hands the supervisor a pidfd of itself and waits for the
+ * word to go on; without that word nothing is run. Then it runs COMMAND, whose end is its own end, and
+ * so the sandbox's; without a COMMAND it stays until it is told to end. Meanwhile it takes what
+ * exec_wire.h has: signals for COMMAND, and connections of clients, each of which has one more command
+ * run (start_exec.c).
+ *
+ * It runs beside hostile programs that have its own user. So it is not dumpable, which shuts its
+ * memory, its descriptors and ptrace to them, from before the first of them is started; it has nothing
+ * in its hands but the two kinds of sockets; and no signal that they may send ends it but SIGKILL, which
+ * ends the sandbox. What it tells is believed by nobody outside.
  */
+#include "sandbox/start.h"
+
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <stdint.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-enum { OWN_FAILURE = 125, CANNOT_EXECUTE = 126, NOT_FOUND = 127 };
+enum { SIGNAL_STATUS = 128, ENDING_STEP_MS = 20 };
+
+/* As in include/uapi/linux/close_range.h, which a libc may not show. */
+#define CLOSE_ON_EXEC (1U << 2)
+
+struct server {
+	int supervisor, signals;
+	pid_t first; /* COMMAND; 0: there is none */
+	bool ending; /* EXEC_TERMINATE has come */
+};
 
 static int send_pidfd(int to)
 {
-	char octet = 'S', room[CMSG_SPACE(sizeof(int))] = {0};
-	struct iovec iov = {&octet, 1};
-	struct msghdr m = {.msg_iov = &iov,
-			   .msg_iovlen = 1,
-			   .msg_control = room,
-			   .msg_controllen = sizeof(room)};
-	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-	int self = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	char octet = 'S';
+	int self = (int)syscall(SYS_pidfd_open, getpid(), 0), rc;
 
 	if (self < 0)
 		return -1;
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(self));
-	memcpy(CMSG_DATA(c), &self, sizeof(self));
-	return sendmsg(to, &m, MSG_NOSIGNAL) == 1 ? 0 : -1;
-}
-
-static int wait_for_word(int from, uint64_t *blocked)
-{
-	ssize_t n;
-
-	do
-		n = recv(from, blocked, sizeof(*blocked), 0);
-	while (n < 0 && errno == EINTR);
-	return n == (ssize_t)sizeof(*blocked) ? 0 : -1;
+	rc = exec_send(to, &octet, sizeof(octet), &self, 1);
+	close(self);
+	return rc;
 }
 
 static int complain(const char *command)
 {
 	int why = errno;
 
-	if (why == ENOENT && strchr(command, '/') && access(command, F_OK) == 0) {
+	switch (start_why_not_run(command, &why)) {
+	case EXEC_INTERPRETER:
 		dprintf(2, "sandgate: %s: what it names as its interpreter is not in the sandbox\n",
 			command);
 		return CANNOT_EXECUTE;
+	default:
+		break;
 	}
-	if (why == ENOENT || why == ENOTDIR) {
+	if (why == ENOENT) {
 		dprintf(2,
 			"sandgate: %s: not found in the sandbox; install it, give its path, or share "
 			"its folder with --ro\n",
@@ -72,16 +77,143 @@ static int complain(const char *command)
 	return CANNOT_EXECUTE;
 }
 
+/* Its group and its terminal are the engine's, as the person's shell arranged them. */
+static int run_first(struct server *s, char **argv, uint64_t blocked)
+{
+	s->first = fork();
+	if (s->first != 0)
+		return s->first < 0 ? -1 : 0;
+	/* The kernel's set, and not the C library's, which is longer. */
+	if (syscall(SYS_rt_sigprocmask, SIG_SETMASK, &blocked, NULL, sizeof(blocked)) < 0)
+		_exit(OWN_FAILURE);
+	execvp(argv[0], argv);
+	_exit(complain(argv[0]));
+}
+
+/* What the person reads and writes is the command's; a copy here would keep its ends open. */
+static int let_go_of_standard(void)
+{
+	int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (fd < 0)
+		return -1;
+	for (int i = 0; i <= STDERR_FILENO; i++)
+		if (dup2(fd, i) < 0)
+			return -1;
+	close(fd);
+	return 0;
+}
+
+/* --- until the end --- */
+
+static void end_if_alone(const struct server *s)
+{
+	if (s->ending && kill(-1, 0) < 0 && errno == ESRCH)
+		_exit(0);
+}
+
+static void reap(const struct server *s)
+{
+	pid_t pid;
+	int status;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		start_exec_ended(pid, status);
+		if (pid == s->first)
+			_exit(WIFSIGNALED(status) ? SIGNAL_STATUS + WTERMSIG(status)
+						  : WEXITSTATUS(status));
+	}
+}
+
+static void terminate(struct server *s)
+{
+	s->ending = true;
+	kill(-1, SIGTERM);
+	kill(-1, SIGCONT);
+}
+
+/* The supervisor's end is the sandbox's. */
+static void hear_supervisor(struct server *s)
+{
+	struct exec_word w;
+	int fds[EXEC_FDS_MAX], n_fds;
+	ssize_t n = exec_receive(s->supervisor, &w, sizeof(w), fds, &n_fds);
+
+	if (n == 0 || (n < 0 && n != -EAGAIN && n != -EINTR))
+		_exit(OWN_FAILURE);
+	if (n != (ssize_t)sizeof(w)) {
+		exec_close_all(fds, n_fds);
+		return;
+	}
+	if (w.kind == EXEC_CLIENT && n_fds == 1 && !s->ending && start_exec_take(fds[0]))
+		return;
+	exec_close_all(fds, n_fds);
+	if (w.kind == EXEC_SIGNAL && s->first > 0)
+		kill(s->first, w.signo);
+	if (w.kind == EXEC_TERMINATE)
+		terminate(s);
+}
+
+static void serve(struct server *s)
+{
+	struct pollfd fds[2 + START_EXECS];
+	struct signalfd_siginfo info;
+
+	for (;;) {
+		size_t n = 2 + start_exec_poll(fds + 2);
+
+		fds[0] = (struct pollfd){.fd = s->supervisor, .events = POLLIN};
+		fds[1] = (struct pollfd){.fd = s->signals, .events = POLLIN};
+		if (poll(fds, n, s->ending ? ENDING_STEP_MS : -1) < 0 && errno != EINTR)
+			_exit(OWN_FAILURE);
+		while (read(s->signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
+			;
+		reap(s);
+		end_if_alone(s);
+		if (fds[0].revents)
+			hear_supervisor(s);
+		start_exec_serve(fds + 2, n - 2);
+	}
+}
+
+static int wait_for_word(int from, uint64_t *blocked)
+{
+	struct exec_word w;
+	ssize_t n;
+
+	do
+		n = recv(from, &w, sizeof(w), 0);
+	while (n < 0 && errno == EINTR);
+	*blocked = w.mask;
+	return n == (ssize_t)sizeof(w) && w.kind == EXEC_GO ? 0 : -1;
+}
+
+static int hold_signals(void)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	if (sigprocmask(SIG_SETMASK, &all, NULL) < 0)
+		return -1;
+	sigemptyset(&all);
+	sigaddset(&all, SIGCHLD);
+	return signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
 int main(int argc, char **argv)
 {
+	struct server s = {.supervisor = argc > 1 ? atoi(argv[1]) : -1};
 	uint64_t blocked;
-	int fd = argc > 2 ? atoi(argv[1]) : -1;
 
-	if (fd < 3 || send_pidfd(fd) < 0 || wait_for_word(fd, &blocked) < 0)
+	if (s.supervisor < 3 || send_pidfd(s.supervisor) < 0 ||
+	    wait_for_word(s.supervisor, &blocked) < 0)
 		return OWN_FAILURE;
-	if (syscall(SYS_close_range, 3, ~0U, 0) < 0 ||
-	    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &blocked, NULL, sizeof(blocked)) < 0)
+	/* After the word: what was mounted is looked at from outside until then. */
+	s.signals = hold_signals();
+	if (s.signals < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ||
+	    syscall(SYS_close_range, 3, ~0U, CLOSE_ON_EXEC) < 0 ||
+	    (argc > 2 && run_first(&s, argv + 2, blocked) < 0) || let_go_of_standard() < 0)
 		return OWN_FAILURE;
-	execvp(argv[2], argv + 2);
-	return complain(argv[2]);
+	serve(&s);
+	return OWN_FAILURE;
 }

@@ -163,7 +163,7 @@ static void hear_start(struct supervisor *s)
 		s->engine.start = -1;
 		return;
 	}
-	if (mount_check_end(s->check, s->engine.command, &e)) {
+	if (mount_check_end(s->check, s->engine.inside, &e)) {
 		fail(s, &e);
 		return;
 	}
