@@ -55,12 +55,33 @@ static int check_options(const struct args *a, struct err *e)
 	return check_env(args_values(a, RUN_ENV), e);
 }
 
-int cmd_run(const struct args *a)
+static struct policy_words words_of(const struct args *a)
 {
-	struct policy policy;
+	return (struct policy_words){
+		.net = args_value(a, RUN_NET),
+		.policy_file = args_value(a, RUN_POLICY),
+		.agent = args_value(a, RUN_AGENT),
+		.command = a->rest[0],
+		.allow = args_values(a, RUN_ALLOW),
+		.deny = args_values(a, RUN_DENY),
+		.only = args_values(a, RUN_ONLY),
+		.publish = args_values(a, RUN_PUBLISH),
+		.host_port = args_values(a, RUN_HOST_PORT),
+		.rw = args_values(a, RUN_RW),
+		.yes = args_has(a, RUN_YES),
+		.unattended = args_has(a, RUN_UNATTENDED),
+		.no_project = args_has(a, RUN_NO_PROJECT),
+	};
+}
+
+static int run_with(const struct args *a, const struct sources *s)
+{
+	struct policy_words words = words_of(a);
+	struct run_policy built;
 	struct run_options o = {
 		.name = args_value(a, RUN_NAME),
-		.policy = &policy,
+		.policy = &built.policy,
+		.sources = s,
 		.policy_file = args_value(a, RUN_POLICY),
 		.rw = args_values(a, RUN_RW),
 		.ro = args_values(a, RUN_RO),
@@ -73,13 +94,30 @@ int cmd_run(const struct args *a)
 		.n_written = a->n_written,
 	};
 	struct err e;
-	int status;
+	int status = run_policy_build(&words, s, &built, &e);
 
-	if (check_options(a, &e) || run_policy_build(a, &policy, &e))
-		return cli_fail(EXIT_USAGE, &e);
+	if (status)
+		return cli_fail(status, &e);
+	o.agent = built.agent;
+	o.languages = built.languages;
 	if (o.policy_file && strcmp(o.policy_file, "-") == 0)
 		o.policy_file = NULL;
 	status = sandbox_run(&o);
-	policy_free(&policy);
+	run_policy_free(&built);
+	return status;
+}
+
+int cmd_run(const struct args *a)
+{
+	struct sources s;
+	struct err e;
+	int status;
+
+	if (check_options(a, &e))
+		return cli_fail(EXIT_USAGE, &e);
+	if (sources_read(&s, &e))
+		return cli_fail(EXIT_SANDGATE, &e);
+	status = run_with(a, &s);
+	sources_free(&s);
 	return status;
 }

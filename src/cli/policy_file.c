@@ -111,8 +111,5 @@ int policy_file_read(const char *path, struct policy *p, struct err *e)
 		r = policy_parse(span_of(t.p, t.n), is_json(path, &t) ? POLICY_JSON : POLICY_YAML,
 				 policy_file_name(path), p, e);
 	free(t.p);
-	/* A file that names no base; `standard` itself cannot be written in this version. */
-	if (r == 0 && p->network == NET_STANDARD)
-		p->network = NET_DENY;
 	return r;
 }

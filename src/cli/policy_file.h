@@ -7,7 +7,7 @@
 
 /*
  * Reads and parses PATH, or standard input for "-". A name that ends in ".json", or standard input
- * that begins with "{", is JSON, all else YAML. A file that names no base is `deny`. p is
+ * that begins with "{", is JSON, all else YAML. A file that names no base is `standard`. p is
  * initialised here, and free of memory after a failure. 0 or -1 with the message.
  */
 int policy_file_read(const char *path, struct policy *p, struct err *e) sg_must_check;

@@ -3,8 +3,10 @@
 
 #include <string.h>
 
-#include "cli/cli.h"
+#include "base/nearest.h"
 #include "cli/policy_file.h"
+#include "cli/question.h"
+#include "policy/rule.h"
 #include "sandbox/run.h"
 
 /* Reads a decimal port at s and moves it past. 0 when there is none from 1 to 65535. */
@@ -86,74 +88,212 @@ static int add_ports(struct policy *p, const char *const *lists, add_fn *add, st
 	return 0;
 }
 
-static int add_items(struct policy *p, enum effect effect, const char *option,
-		     const char *const *lists, struct err *e)
+static int add_items(struct policy *p, const struct catalogue *c, enum effect effect,
+		     const char *option, const char *const *lists, struct err *e)
 {
 	for (; lists && *lists; lists++)
-		if (policy_add_list(p, NULL, effect, *lists, e)) {
+		if (policy_add_list(p, c, effect, *lists, e)) {
 			err_prefix(e, "%s", option);
 			return -1;
 		}
 	return 0;
 }
 
-/* --only says "and nothing else": what would admit more beside it is a contradiction. */
-static int check_only(const struct args *a, struct err *e)
-{
-	const char *net = args_value(a, RUN_NET);
+/* --- what contradicts --- */
 
-	if (!args_has(a, RUN_ONLY))
+/* --only says "and nothing else": what would admit more beside it is a contradiction. */
+static int check_only(const struct policy_words *w, struct err *e)
+{
+	if (!w->only)
 		return 0;
-	if (args_has(a, RUN_ALLOW))
+	if (w->allow)
 		return err_set(e,
 			       "--only and --allow: only means nothing else; put all of it in one "
 			       "of them");
-	if (args_has(a, RUN_POLICY))
+	if (w->policy_file)
 		return err_set(e,
 			       "--only and --policy: only means nothing else; add to the file with "
 			       "--allow");
-	if (net && strcmp(net, "deny") != 0)
+	if (w->net && strcmp(w->net, "deny") != 0)
 		return err_set(e, "--only and --net %s: only stands for --net deny; leave one out",
-			       net);
+			       w->net);
 	return 0;
 }
 
-static int set_base(const struct args *a, struct policy *p, struct err *e)
+static int check_words(const struct policy_words *w, struct err *e)
 {
-	const char *net = args_value(a, RUN_NET);
-
-	if (!net && args_has(a, RUN_POLICY))
-		return 0;
-	if (policy_set_network(p, net ? net : "deny", e) == 0)
-		return 0;
-	err_prefix(e, "--net");
-	return -1;
+	if (w->unattended && w->yes)
+		return err_set(e, "--unattended and --yes: what nobody was asked about, nobody "
+				  "can accept; leave one out");
+	return check_only(w, e);
 }
 
-static int apply(const struct args *a, struct policy *p, struct err *e)
+/* --- who runs --- */
+
+static int find_agent(const struct policy_words *w, const struct catalogue *c, const char **out,
+		      struct err *e)
 {
-	if (set_base(a, p, e) ||
-	    add_items(p, EFFECT_ALLOW, "--allow", args_values(a, RUN_ALLOW), e) ||
-	    add_items(p, EFFECT_ALLOW, "--only", args_values(a, RUN_ONLY), e) ||
-	    add_items(p, EFFECT_DENY, "--deny", args_values(a, RUN_DENY), e) ||
-	    add_ports(p, args_values(a, RUN_PUBLISH), add_publish, e) ||
-	    add_ports(p, args_values(a, RUN_HOST_PORT), add_host_port, e))
+	const char *slash = w->command ? strrchr(w->command, '/') : NULL;
+	const struct agent *found;
+	struct nearest near;
+
+	if (w->agent)
+		found = catalogue_agent(c, w->agent);
+	else
+		found = w->command ? catalogue_agent_of_command(c, slash ? slash + 1 : w->command)
+				   : NULL;
+	*out = found ? found->name : NULL;
+	if (found || !w->agent)
+		return 0;
+	near = nearest_to(w->agent);
+	for (size_t i = 0; i < c->n_agents; i++)
+		nearest_offer(&near, c->agents[i].name);
+	if (near.word)
+		return err_set(e, "--agent: \"%s\" is unknown; did you mean %s?", w->agent,
+			       near.word);
+	return err_set(e,
+		       "--agent: \"%s\" is unknown; leave it out and name the agent's hosts with "
+		       "--allow",
+		       w->agent);
+}
+
+/* --- the base, and what comes with it --- */
+
+static enum network_base default_base(const struct policy_words *w, const struct sources *s)
+{
+	if (w->unattended)
+		return s->settings.agent_network;
+	if (s->organisation.present && s->organisation.has_default_network &&
+	    !settings_has(&s->settings, "defaults.network"))
+		return s->organisation.default_network;
+	return s->settings.network;
+}
+
+/* Said already, in whatever sense? */
+static bool says_permission(const struct policy *p, const char *word)
+{
+	const char *id = *word == '-' ? word + 1 : word;
+
+	for (char *const *v = p->permissions; v && *v; v++)
+		if (strcmp(**v == '-' ? *v + 1 : *v, id) == 0)
+			return true;
+	return false;
+}
+
+/* The settings' permissions go with the settings' base, and give way to what a file says. */
+static int add_defaults(struct policy *p, const struct sources *s, struct err *e)
+{
+	for (char *const *id = s->settings.permissions; id && *id; id++)
+		if (!says_permission(p, *id) &&
+		    policy_add_item(p, s->catalogue, EFFECT_ALLOW, *id, e)) {
+			err_prefix(e, "the setting defaults.permissions");
+			return -1;
+		}
+	return 0;
+}
+
+static int set_base(const struct policy_words *w, const struct sources *s, struct policy *p,
+		    bool base_known, struct err *e)
+{
+	const char *net = w->only ? "deny" : w->net;
+
+	if (net && policy_set_network(p, net, e)) {
+		err_prefix(e, "--net");
+		return -1;
+	}
+	if (net || w->policy_file)
+		return 0;
+	if (!base_known)
+		p->network = default_base(w, s);
+	return w->unattended ? 0 : add_defaults(p, s, e);
+}
+
+static int add_words(const struct policy_words *w, const struct catalogue *c, struct policy *p,
+		     struct err *e)
+{
+	if (add_items(p, c, EFFECT_ALLOW, "--allow", w->allow, e) ||
+	    add_items(p, c, EFFECT_ALLOW, "--only", w->only, e) ||
+	    add_items(p, c, EFFECT_DENY, "--deny", w->deny, e) ||
+	    add_ports(p, w->publish, add_publish, e) ||
+	    add_ports(p, w->host_port, add_host_port, e))
 		return -1;
 	return policy_validate(p, e);
 }
 
-int run_policy_build(const struct args *a, struct policy *p, struct err *e)
-{
-	const char *file = args_value(a, RUN_POLICY);
+/* --- what a person is asked about --- */
 
-	policy_init(p);
-	if (check_only(a, e))
-		return -1;
-	if (file && policy_file_read(file, p, e))
-		return -1;
-	if (apply(a, p, e)) {
-		policy_free(p);
-		return -1;
+static void put_warning(char text[ERR_MAX], const char *what, const char *warning)
+{
+	size_t n = strlen(text);
+
+	snprintf(text + n, ERR_MAX - n, "%s%s: %s", n ? "; " : "", what, warning);
+}
+
+/* What the options switch on that is never switched on without a question. */
+static int ask(const struct policy_words *w, const struct catalogue *c, const struct policy *before,
+	       const struct policy *p, struct err *e)
+{
+	const struct preset *preset = catalogue_preset(c, network_base_name(p->network));
+	char text[ERR_MAX] = "";
+
+	if (preset && preset->asks && (w->net || p->network != before->network))
+		put_warning(text, preset->name, preset->warning);
+	for (char *const *id = p->permissions; id && *id; id++) {
+		const struct permission *one = catalogue_permission(c, *id);
+
+		if (!one || !(one->asks || one->personal) || says_permission(before, *id))
+			continue;
+		put_warning(text, one->id,
+			    one->warning ? one->warning : "it uses a credential of yours");
 	}
-	return 0;
+	if (!*text)
+		return 0;
+	if (w->unattended)
+		return err_set(e, "%s; --unattended asks nobody, so it is refused", text);
+	return question_ask(text, w->yes, e);
+}
+
+/* --- all of it --- */
+
+static int build(const struct policy_words *w, const struct sources *s, struct run_policy *out,
+		 struct err *e)
+{
+	struct policy_sources sources;
+	struct policy before = {0};
+	int rc;
+
+	if (find_agent(w, s->catalogue, &out->agent, e))
+		return -1;
+	if (w->policy_file && policy_file_read(w->policy_file, &out->policy, e))
+		return -1;
+	if (set_base(w, s, &out->policy, false, e))
+		return -1;
+	before.network = out->policy.network;
+	if (out->policy.permissions &&
+	    !(before.permissions = string_list_copy(out->policy.permissions)))
+		return err_set(e, "out of memory");
+	rc = add_words(w, s->catalogue, &out->policy, e) ||
+	     ask(w, s->catalogue, &before, &out->policy, e);
+	string_list_free(before.permissions);
+	sources = sources_for(s, out->agent, out->languages);
+	return rc || policy_resolve(&out->policy, &sources, e) ? -1 : 0;
+}
+
+int run_policy_build(const struct policy_words *w, const struct sources *s, struct run_policy *out,
+		     struct err *e)
+{
+	*out = (struct run_policy){0};
+	policy_init(&out->policy);
+	if (check_words(w, e) == 0 && build(w, s, out, e) == 0)
+		return 0;
+	run_policy_free(out);
+	return EXIT_USAGE;
+}
+
+void run_policy_free(struct run_policy *p)
+{
+	policy_free(&p->policy);
+	string_list_free(p->languages);
+	free(p->project_file);
+	*p = (struct run_policy){0};
 }

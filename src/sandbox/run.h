@@ -8,13 +8,17 @@
 #include <stdbool.h>
 
 #include "policy/policy.h"
+#include "sandbox/sources.h"
 
 /* Exit statuses that are sandgate's own. */
 enum { EXIT_USAGE = 2, EXIT_SANDGATE = 125, EXIT_CANNOT_EXECUTE = 126, EXIT_NOT_FOUND = 127 };
 
 struct run_options {
-	const char *name;	 /* NULL: made from the working directory */
-	struct policy *policy;	 /* validated */
+	const char *name;      /* NULL: made from the working directory */
+	struct policy *policy; /* validated, and resolved with the three below */
+	const struct sources *sources;
+	const char *agent;	 /* the catalogue's name for it, or NULL */
+	char *const *languages;	 /* permission ids, NULL-terminated, or NULL */
 	const char *policy_file; /* what it was read from, or NULL */
 	const char *const *rw;	 /* NULL-terminated lists; NULL: none */
 	const char *const *ro;
