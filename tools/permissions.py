@@ -174,10 +174,6 @@ class Permission:
         nothing = not (self.rules or self.includes or self.host_port or self.web)
         if nothing != bool(self.instead) and self.id not in OF_THE_AGENT:
             raise Problem(f"{where}: a permission has hosts, or says what to write instead")
-        for operation in self.operations:
-            if operation.host and operation.host not in [cut_rule(r) for r in self.rules]:
-                raise Problem(f"{where}: an operation at {operation.host}, which is not a host "
-                              "of it")
 
     def writes(self):
         return any(operation.write for operation in self.operations)
@@ -265,6 +261,11 @@ class Catalogue:
                 raise Problem(f"permissions.yaml: {p.id} includes itself")
             if any(q.personal for q in inner) and not p.personal:
                 raise Problem(f"permissions.yaml: {p.id} includes a personal one and is not")
+            reached = {cut_rule(rule) for q in [p, *inner] for rule in q.rules}
+            for operation in p.operations:
+                if operation.host and operation.host not in reached:
+                    raise Problem(f"permissions.yaml: {p.id}: an operation at {operation.host}, "
+                                  "which is not a host of it")
         for preset in self.presets:
             where = f"presets.yaml: {preset.name}"
             self._known(where, [i for i in preset.permissions if i != "languages"])
