@@ -2,37 +2,19 @@
 /*
  * item: one word of --allow, --deny or --only.
  *
- * A word may be a permission, a preset or a rule. A word that is nearly a
- * permission is never taken for a host of one label: that would be a guess.
+ * A word is a permission, a preset or a rule. What is nearly a permission is never taken for a host
+ * of one label: that would be a guess.
  */
 #include <stdio.h>
 
 #include "base/nearest.h"
+#include "policy/permission.h"
 #include "policy/quote.h"
 #include "policy/rule.h"
-
-/* The ids of permissions to come; those that end in a colon take a word after it. */
-static const char *const permissions[] = {
-	"bitbucket", "error-reports", "github",	 "github:as-you", "github:push",
-	"gitlab",    "huggingface",   "install", "model",	  "sign-in",
-	"time",	     "update",	      "web",
-};
-static const char *const permission_families[] = {"install:", "model:", "publish:"};
 
 static bool begins_with(const char *s, const char *start)
 {
 	return strncmp(s, start, strlen(start)) == 0;
-}
-
-static bool is_permission(const char *word)
-{
-	for (size_t i = 0; i < sg_array_len(permissions); i++)
-		if (strcmp(word, permissions[i]) == 0)
-			return true;
-	for (size_t i = 0; i < sg_array_len(permission_families); i++)
-		if (begins_with(word, permission_families[i]))
-			return true;
-	return false;
 }
 
 static bool is_base(const char *word)
@@ -43,16 +25,73 @@ static bool is_base(const char *word)
 	return false;
 }
 
+/* ---- Permissions ---- */
+
+/* "-id" takes it away. Denying what is taken away says no twice, and is not what a person means. */
+static int add_permission(struct policy *p, const struct permission *known, enum effect effect,
+			  bool minus, struct err *e)
+{
+	_cleanup_free_ char *off = NULL;
+
+	if (minus && effect == EFFECT_DENY)
+		return err_set(e,
+			       "`-%s` is denied already; to switch it on, allow `%s`, to take it "
+			       "away, deny `%s`",
+			       known->id, known->id, known->id);
+	if (!minus && effect == EFFECT_ALLOW) {
+		if (known->instead)
+			return err_set(e, "`%s` has no host by itself: %s", known->id,
+				       known->instead);
+		return policy_add_permission(p, known->id, e);
+	}
+	if (asprintf(&off, "-%s", known->id) < 0) {
+		off = NULL;
+		return err_set(e, "out of memory");
+	}
+	return policy_add_permission(p, off, e);
+}
+
+/* Letters, digits and hyphens; a letter first. */
+static size_t word_length(const char *s)
+{
+	if (*s < 'a' || *s > 'z')
+		return 0;
+	return strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789-");
+}
+
+/* "word:word": no rule is written so, since ports are numbers. */
+static bool has_shape_of_id(const char *s)
+{
+	size_t first = word_length(s);
+
+	return first && s[first] == ':' && word_length(s + first + 1) == strlen(s + first + 1) &&
+	       s[first + 1];
+}
+
+static int refuse_unknown(const struct catalogue *c, const char *id, struct err *e)
+{
+	const char *near = catalogue_nearest(c, id);
+	char shown[QUOTE_MAX];
+
+	quote_string(id, shown);
+	if (near)
+		return err_set(e, "permission %s is not known; did you mean `%s`?", shown, near);
+	return err_set(e,
+		       "permission %s is not known; `sandgate net permissions` lists those there "
+		       "are",
+		       shown);
+}
+
 /* One label without ports or protocol could be a host as well as a misspelt permission. */
-static int refuse_near_permission(const char *item, struct err *e)
+static int refuse_near_permission(const struct catalogue *c, const char *item, struct err *e)
 {
 	struct nearest near = nearest_to(item);
 	char shown[QUOTE_MAX];
 
 	if (strpbrk(item, ".:/*["))
 		return 0;
-	for (size_t i = 0; i < sg_array_len(permissions); i++)
-		nearest_offer(&near, permissions[i]);
+	for (size_t i = 0; i < c->n_permissions; i++)
+		nearest_offer(&near, c->permissions[i].id);
 	for (unsigned i = 0; i < NET_BASES; i++)
 		nearest_offer(&near, network_base_name((enum network_base)i));
 	/* Closer than for other words: `api` is a host, however near `any` is. */
@@ -64,23 +103,58 @@ static int refuse_near_permission(const char *item, struct err *e)
 		       quote_string(item, shown), near.word, item);
 }
 
+/* "github:22" would be a host of one label, which nobody means. */
+static int refuse_ports_of_permission(const struct catalogue *c, const char *item, struct err *e)
+{
+	char id[64];
+	size_t n = strcspn(item, ":/");
+
+	if (!item[n] || n >= sizeof(id))
+		return 0;
+	memcpy(id, item, n);
+	id[n] = 0;
+	if (!catalogue_permission(c, id))
+		return 0;
+	return err_set(e,
+		       "`%s` is a permission and takes no ports; name a host, as in "
+		       "`HOST%.32s`. A host of that name is written `site:%s%.32s`",
+		       id, item + n, id, item + n);
+}
+
+/* ---- Bases ---- */
+
+static int add_base(struct policy *p, const struct catalogue *c, enum effect effect,
+		    const char *word, bool minus, struct err *e)
+{
+	if (minus || effect == EFFECT_DENY)
+		return err_set(e,
+			       "`%s` is a network and cannot be taken away; choose another, as in "
+			       "`--net deny`",
+			       word);
+	if (!catalogue_preset(c, word))
+		return err_set(e, "`%s` is a network, not a rule; write `--net %s`", word, word);
+	return policy_set_network(p, word, e);
+}
+
 int policy_add_item(struct policy *p, const struct catalogue *c, enum effect effect,
 		    const char *item, struct err *e)
 {
-	const char *id = item[0] == '-' ? item + 1 : item;
-	char shown[QUOTE_MAX];
+	bool minus = item[0] == '-';
+	const char *id = minus ? item + 1 : item;
+	const struct permission *known;
 
+	if (!c)
+		c = catalogue_builtin();
 	if (begins_with(item, "site:"))
 		return policy_add_rule(p, effect, item, e);
-	if (is_permission(id))
-		return err_set(e,
-			       "permission %s: permissions are not in this version; list the "
-			       "hosts it stands for",
-			       quote_string(id, shown));
+	known = catalogue_permission(c, id);
+	if (known)
+		return add_permission(p, known, effect, minus, e);
 	if (is_base(id))
-		return err_set(e, "%s is a network, not a rule; write `--net %s`",
-			       quote_string(id, shown), id);
-	if (item[0] != '-' && refuse_near_permission(item, e))
+		return add_base(p, c, effect, id, minus, e);
+	if (has_shape_of_id(id) || (minus && word_length(id) && !id[word_length(id)]))
+		return refuse_unknown(c, id, e);
+	if (refuse_near_permission(c, item, e) || refuse_ports_of_permission(c, item, e))
 		return -1;
 	return policy_add_rule(p, effect, item, e);
 }

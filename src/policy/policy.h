@@ -170,7 +170,8 @@ struct catalogue; /* policy/permission.h */
 
 /*
  * One word of --allow, --deny or --only: a permission id, "-id", a preset, "site:HOST" or a rule.
- * A preset becomes the base; `deny` of an id is "-id". Ids are those of `c`.
+ * A preset becomes the base; `deny` of an id is "-id". Ids are those of `c`; NULL is the
+ * catalogue that is compiled in.
  */
 int policy_add_item(struct policy *p, const struct catalogue *c, enum effect effect,
 		    const char *item, struct err *e) sg_must_check;
