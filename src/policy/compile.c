@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compile: from the policy that a person wrote to the ruleset that decide() reads. */
+/* compile: from a policy that is resolved to the ruleset that decide() reads. */
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -27,26 +27,24 @@ static bool is_near_resolver(const struct rule *r)
 	return suffix_holds_encrypted_dns(&parent);
 }
 
-static void note_wildcard(struct ruleset *rs, struct rule *r)
+static void note_wildcard(struct layer_rules *layer, struct rule *r)
 {
 	unsigned labels = count_labels(rule_name(r), r->name_n);
 
 	r->near_resolver = is_near_resolver(r);
-	level_set_add(&rs->below_labels, labels);
-	if (labels > rs->below_labels_max)
-		rs->below_labels_max = labels;
+	level_set_add(&layer->below_labels, labels);
+	if (labels > layer->below_labels_max)
+		layer->below_labels_max = labels;
 }
 
-static void note_level(struct ruleset *rs, struct rule *r)
+static void note_level(struct layer_rules *layer, struct rule *r)
 {
 	if (r->kind == TARGET_WILDCARD)
-		note_wildcard(rs, r);
+		note_wildcard(layer, r);
 	if (r->kind == TARGET_PREFIX)
-		level_set_add(addr_is_v4(&r->prefix.addr) && r->prefix.bits >= 96 ? &rs->v4_bits
-										  : &rs->v6_bits,
+		level_set_add(addr_is_v4(&r->prefix.addr) && r->prefix.bits >= 96 ? &layer->v4_bits
+										  : &layer->v6_bits,
 			      r->prefix.bits);
-	else if (r->effect == EFFECT_DENY)
-		rs->denies_names = true;
 }
 
 /* ---- The tables ---- */
@@ -70,10 +68,10 @@ static void *allocate_slots(size_t n)
 	return slots;
 }
 
-static uint32_t hash_rule(const struct ruleset *rs, const struct rule *r)
+static uint32_t hash_rule(const struct layer_rules *layer, const struct rule *r)
 {
-	return r->kind == TARGET_PREFIX ? hash_prefix(&rs->key, &r->prefix)
-					: hash_octets(&rs->key, rule_name(r), r->name_n);
+	return r->kind == TARGET_PREFIX ? hash_prefix(&layer->key, &r->prefix)
+					: hash_octets(&layer->key, rule_name(r), r->name_n);
 }
 
 static int by_key(const void *a, const void *b)
@@ -84,14 +82,14 @@ static int by_key(const void *a, const void *b)
 }
 
 /* The rules of one kind in ascending order of hash, those of one target as they were written. */
-static size_t sort_rules(const struct ruleset *rs, const struct policy *p, enum target_kind kind,
-			 keyed_rule *out)
+static size_t sort_rules(const struct layer_rules *layer, const struct rule *rules, size_t n_rules,
+			 enum target_kind kind, keyed_rule *out)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < p->n_rules; i++)
-		if (p->rules[i].kind == kind)
-			out[n++] = (uint64_t)hash_rule(rs, &p->rules[i]) << 32 | i;
+	for (size_t i = 0; i < n_rules; i++)
+		if (rules[i].kind == kind)
+			out[n++] = (uint64_t)hash_rule(layer, &rules[i]) << 32 | i;
 	qsort(out, n, sizeof(*out), by_key);
 	return n;
 }
@@ -144,7 +142,7 @@ static int look_back(const struct table *t, const struct rule *end, const struct
 	return 0;
 }
 
-static int place_rule(struct ruleset *rs, struct table *t, size_t *next, uint32_t hash,
+static int place_rule(struct layer_rules *layer, struct table *t, size_t *next, uint32_t hash,
 		      const struct rule *r, struct err *e)
 {
 	size_t place = table_place(t, hash);
@@ -157,38 +155,74 @@ static int place_rule(struct ruleset *rs, struct table *t, size_t *next, uint32_
 		return err_set(e, "out of memory");
 	slot->used = true;
 	slot->hash = hash;
-	note_level(rs, slot);
+	note_level(layer, slot);
 	*next = (size_t)(slot - t->slots) + 1;
 	return 0;
 }
 
-static int make_table(struct ruleset *rs, const struct policy *p, enum target_kind kind,
-		      struct table *t, keyed_rule *keys, struct err *e)
+/* The rules of one author, on their way into a layer. */
+struct source {
+	const struct rule *rules;
+	size_t n;
+	keyed_rule *keys; /* n of them */
+};
+
+static int make_table(struct layer_rules *layer, const struct source *from, enum target_kind kind,
+		      struct table *t, struct err *e)
 {
-	size_t n = sort_rules(rs, p, kind, keys), next = 0;
+	size_t n = sort_rules(layer, from->rules, from->n, kind, from->keys), next = 0;
 
 	if (n == 0)
 		return 0;
-	if (size_table(t, keys, n))
+	if (size_table(t, from->keys, n))
 		return err_set(e, "out of memory");
 	for (size_t i = 0; i < n; i++)
-		if (place_rule(rs, t, &next, (uint32_t)(keys[i] >> 32),
-			       &p->rules[keys[i] & UINT32_MAX], e))
+		if (place_rule(layer, t, &next, (uint32_t)(from->keys[i] >> 32),
+			       &from->rules[from->keys[i] & UINT32_MAX], e))
 			return -1;
 	return 0;
 }
 
-static int make_tables(struct ruleset *rs, const struct policy *p, struct err *e)
+static int make_layer(struct layer_rules *layer, const struct rule *rules, size_t n, struct err *e)
 {
-	_cleanup_free_ keyed_rule *keys = calloc(p->n_rules + 1, sizeof(*keys));
+	_cleanup_free_ keyed_rule *keys = calloc(n + 1, sizeof(*keys));
+	struct source from = {.rules = rules, .n = n, .keys = keys};
 
 	if (!keys)
 		return err_set(e, "out of memory");
-	if (make_table(rs, p, TARGET_NAME, &rs->exact, keys, e) ||
-	    make_table(rs, p, TARGET_WILDCARD, &rs->below, keys, e) ||
-	    make_table(rs, p, TARGET_PREFIX, &rs->prefixes, keys, e))
+	if (n > RULESET_RULES_MAX)
+		return err_set(e, "more than %d rules", RULESET_RULES_MAX);
+	layer->present = n > 0;
+	choose_key(&layer->key);
+	if (make_table(layer, &from, TARGET_NAME, &layer->exact, e) ||
+	    make_table(layer, &from, TARGET_WILDCARD, &layer->below, e) ||
+	    make_table(layer, &from, TARGET_PREFIX, &layer->prefixes, e))
 		return -1;
 	return 0;
+}
+
+static bool denies_names(const struct rule *rules, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (rules[i].effect == EFFECT_DENY && rules[i].kind != TARGET_PREFIX)
+			return true;
+	return false;
+}
+
+static int make_layers(struct ruleset *rs, const struct policy *p, struct err *e)
+{
+	const struct rule_list *organisation = &p->resolved.organisation;
+	const struct rule_list *permissions = &p->resolved.permissions;
+
+	rs->denies_names = denies_names(p->rules, p->n_rules) ||
+			   denies_names(organisation->v, organisation->n);
+	return make_layer(&rs->layers[LAYER_OWN], p->rules, p->n_rules, e) ||
+			       make_layer(&rs->layers[LAYER_ORGANISATION], organisation->v,
+					  organisation->n, e) ||
+			       make_layer(&rs->layers[LAYER_PERMISSIONS], permissions->v,
+					  permissions->n, e)
+		       ? -1
+		       : 0;
 }
 
 struct ruleset *ruleset_compile(const struct policy *p, uint64_t generation, struct err *e)
@@ -197,10 +231,6 @@ struct ruleset *ruleset_compile(const struct policy *p, uint64_t generation, str
 
 	if (policy_validate(p, e))
 		return NULL;
-	if (p->n_rules > RULESET_RULES_MAX) {
-		err_set(e, "more than %d rules", RULESET_RULES_MAX);
-		return NULL;
-	}
 	rs = calloc(1, sizeof(*rs));
 	if (!rs || policy_copy_settings(p, &rs->policy)) {
 		err_set(e, "out of memory");
@@ -208,8 +238,7 @@ struct ruleset *ruleset_compile(const struct policy *p, uint64_t generation, str
 		return NULL;
 	}
 	rs->generation = generation;
-	choose_key(&rs->key);
-	if (make_tables(rs, p, e)) {
+	if (make_layers(rs, p, e)) {
 		ruleset_free(rs);
 		return NULL;
 	}
@@ -227,9 +256,11 @@ void ruleset_free(struct ruleset *rs)
 {
 	if (!rs)
 		return;
-	free_table(&rs->exact);
-	free_table(&rs->below);
-	free_table(&rs->prefixes);
+	for (unsigned i = 0; i < LAYERS; i++) {
+		free_table(&rs->layers[i].exact);
+		free_table(&rs->layers[i].below);
+		free_table(&rs->layers[i].prefixes);
+	}
 	policy_free(&rs->policy);
 	free(rs);
 }
@@ -260,7 +291,12 @@ static size_t table_size(const struct table *t, size_t *names)
 
 size_t ruleset_size(const struct ruleset *rs, size_t *names)
 {
+	size_t size = sizeof(*rs);
+
 	*names = 0;
-	return sizeof(*rs) + table_size(&rs->exact, names) + table_size(&rs->below, names) +
-	       table_size(&rs->prefixes, names);
+	for (unsigned i = 0; i < LAYERS; i++)
+		size += table_size(&rs->layers[i].exact, names) +
+			table_size(&rs->layers[i].below, names) +
+			table_size(&rs->layers[i].prefixes, names);
+	return size;
 }

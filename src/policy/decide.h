@@ -76,16 +76,25 @@ struct destination {
 	const char *method, *path; /* NULL: not seen */
 };
 
+/*
+ * Who wrote a rule. Specificity is compared within a layer only. Own rules win over permissions; what
+ * the organisation denies no other layer allows, and what it allows is a default that own rules may
+ * deny.
+ */
+enum layer { LAYER_OWN, LAYER_ORGANISATION, LAYER_PERMISSIONS, LAYERS /* count */ };
+
 struct verdict {
 	bool allow;
 	bool check_name; /* 80/443 by name: the server name or Host must be judged as well */
 	bool by_literal_address; /* the target was listed literally by address or network */
 	bool by_wildcard;	 /* the name was admitted by a wildcard: its limits apply */
-	bool by_default;	 /* step 6 of `open` or step 1 of `any` allowed it */
+	bool by_default;	 /* step 6 of `open` or `web`, or step 1 of `any`, allowed it */
 	bool private_ok;	 /* the rule that admits the name says `private: true` */
 	uint8_t step;		 /* 1..6 of docs/policy.md */
 	enum reason reason;
+	enum layer layer;	 /* of the rule; says nothing when there is none */
 	const struct rule *rule; /* the rule that decided, inside the ruleset; NULL when none */
+	const char *permission;	 /* the id of the one it stands for, inside the ruleset, or NULL */
 };
 
 void decide(const struct ruleset *rs, const struct host_prefixes *host, const struct destination *d,

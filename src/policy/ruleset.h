@@ -3,8 +3,12 @@
  * ruleset: the compiled form of a policy, and the look-ups that decide() makes in it.
  *
  * Theory of operation. A ruleset is made whole by ruleset_compile() and never
- * changed; it may be read until ruleset_free(). Its rules stand in three tables:
- * those for exact names, for wildcards and for prefixes. A table is an array of
+ * changed; it may be read until ruleset_free(). Its rules stand in layers, by who
+ * wrote them (decide.h), and those of a layer in three tables: for exact names, for
+ * wildcards and for prefixes. A layer is looked up alone, since how specific a rule is
+ * counts among the rules of one author only; a layer without rules costs nothing.
+ *
+ * A table is an array of
  * rules in ascending order of the hash of their target, with gaps: a rule stands
  * where its hash points to or, when that place is taken, as near behind as
  * possible. So a look-up begins at that place and reads on for a few rules, all
@@ -47,14 +51,19 @@ struct hash_key {
 	uint64_t k[2]; /* odd */
 };
 
-struct ruleset {
-	struct policy policy; /* the settings; its list of rules is empty */
-	uint64_t generation;
-	struct hash_key key;
+struct layer_rules {
+	bool present;	     /* it has a rule */
+	struct hash_key key; /* that of the ruleset */
 	struct table exact, below, prefixes;
 	struct level_set below_labels; /* numbers of labels that wildcards have */
 	unsigned below_labels_max;     /* the largest of them */
 	struct level_set v4_bits, v6_bits;
+};
+
+struct ruleset {
+	struct policy policy; /* the settings; its lists of rules are empty */
+	uint64_t generation;
+	struct layer_rules layers[LAYERS];
 	bool denies_names; /* some deny rule is by name */
 };
 
@@ -76,11 +85,12 @@ struct name_question {
 	struct name_asked asked[NAME_LEVELS_MAX];
 };
 
-void ruleset_ask_name(const struct ruleset *rs, const struct name *name, struct name_question *q);
+void ruleset_ask_name(const struct layer_rules *layer, const struct name *name,
+		      struct name_question *q);
 void ruleset_find_name(const struct name_question *q, struct levels *out);
-void ruleset_find_prefix(const struct ruleset *rs, const struct addr *a, struct levels *out);
+void ruleset_find_prefix(const struct layer_rules *layer, const struct addr *a, struct levels *out);
 
-/* The next rule of the ruleset with the same target as r, or NULL. */
+/* The next rule of the layer with the same target as r, or NULL. */
 const struct rule *ruleset_next(const struct rule *r);
 
 /* Octets that the ruleset takes, all of it, and those of its names. */

@@ -14,10 +14,10 @@ _Static_assert((int)PREFIX_LEVELS_MAX >= (int)NAME_LEVELS_MAX, "levels hold both
 
 enum { CACHE_LINE = 64, LINES_AHEAD = 4 };
 
-static void ask(const struct ruleset *rs, struct name_question *q, const struct table *t,
+static void ask(const struct layer_rules *layer, struct name_question *q, const struct table *t,
 		const struct name *name, unsigned from)
 {
-	uint32_t hash = hash_octets(&rs->key, name->s + from, name->n - from);
+	uint32_t hash = hash_octets(&layer->key, name->s + from, name->n - from);
 	const char *slot = (const char *)&t->slots[table_place(t, hash)];
 
 	q->asked[q->n++] = (struct name_asked){.table = t, .hash = hash, .from = (uint8_t)from};
@@ -29,21 +29,22 @@ static void ask(const struct ruleset *rs, struct name_question *q, const struct 
  * The name itself and those of its parents that have as many labels as some wildcard. The parents
  * are found from the right, up to the longest wildcard, and asked for from the left.
  */
-void ruleset_ask_name(const struct ruleset *rs, const struct name *name, struct name_question *q)
+void ruleset_ask_name(const struct layer_rules *layer, const struct name *name,
+		      struct name_question *q)
 {
 	uint8_t parents[NAME_LEVELS_MAX];
 	unsigned labels = 0;
 
 	q->name = name;
 	q->n = 0;
-	if (rs->exact.slots)
-		ask(rs, q, &rs->exact, name, 0);
-	for (unsigned i = name->n; i > 0 && labels < rs->below_labels_max; i--)
+	if (layer->exact.slots)
+		ask(layer, q, &layer->exact, name, 0);
+	for (unsigned i = name->n; i > 0 && labels < layer->below_labels_max; i--)
 		if (name->s[i - 1] == '.')
 			parents[++labels] = (uint8_t)i;
 	for (; labels > 0; labels--)
-		if (level_set_has(&rs->below_labels, labels))
-			ask(rs, q, &rs->below, name, parents[labels]);
+		if (level_set_has(&layer->below_labels, labels))
+			ask(layer, q, &layer->below, name, parents[labels]);
 }
 
 /* The first rule at or behind the place of the hash that has it; a slot with another: none has. */
@@ -87,10 +88,10 @@ const struct rule *ruleset_next(const struct rule *r)
 	return NULL;
 }
 
-static const struct rule *find_prefix_rule(const struct ruleset *rs, const struct prefix *p)
+static const struct rule *find_prefix_rule(const struct layer_rules *layer, const struct prefix *p)
 {
-	uint32_t hash = hash_prefix(&rs->key, p);
-	const struct rule *r = first_with_hash(&rs->prefixes, hash);
+	uint32_t hash = hash_prefix(&layer->key, p);
+	const struct rule *r = first_with_hash(&layer->prefixes, hash);
 
 	for (; r->used && r->hash == hash; r++)
 		if (r->prefix.bits == p->bits && addr_equal(&r->prefix.addr, &p->addr))
@@ -111,10 +112,10 @@ static struct addr masked(const struct addr *a, unsigned bits)
 	return out;
 }
 
-void ruleset_find_prefix(const struct ruleset *rs, const struct addr *a, struct levels *out)
+void ruleset_find_prefix(const struct layer_rules *layer, const struct addr *a, struct levels *out)
 {
 	/* IPv4 and IPv6 never share a level: `::/0` does not hold 192.0.2.1. */
-	const struct level_set *present = addr_is_v4(a) ? &rs->v4_bits : &rs->v6_bits;
+	const struct level_set *present = addr_is_v4(a) ? &layer->v4_bits : &layer->v6_bits;
 
 	out->n = 0;
 	for (int word = 2; word >= 0; word--) {
@@ -124,7 +125,7 @@ void ruleset_find_prefix(const struct ruleset *rs, const struct addr *a, struct 
 			unsigned top = 63 - (unsigned)__builtin_clzll(left);
 			unsigned bits = (unsigned)word * 64 + top;
 			struct prefix p = {.addr = masked(a, bits), .bits = (uint8_t)bits};
-			const struct rule *r = find_prefix_rule(rs, &p);
+			const struct rule *r = find_prefix_rule(layer, &p);
 
 			if (r)
 				out->rule[out->n++] = r;
