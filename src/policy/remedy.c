@@ -4,11 +4,15 @@
  *
  * Exact or not at all: where no command alone would do (a deny rule stands in
  * the way, a limit is a key of the policy file), there is none.
+ *
+ * A sandbox with a name is changed while it runs, by `net allow`. What only a new start can change
+ * (a link where there was none, a port of the host) is a `run` for it as well.
  */
 #include <stdio.h>
 
 #include "base/buf.h"
 #include "policy/decide.h"
+#include "policy/permission.h"
 
 static void put_port(struct buf *b, uint16_t port)
 {
@@ -32,14 +36,21 @@ static void put_host(struct buf *b, const struct destination *d, bool brackets)
 	buf_put_text(b, brackets ? "]" : "");
 }
 
+/* Without a dot it could be read as a permission. */
+static bool needs_site(const struct destination *d)
+{
+	return d->name && !strchr(d->name->s, '.');
+}
+
 /* Which ports and protocol a rule must write for this destination. */
-static void put_rule(struct buf *b, const struct destination *d, bool raw)
+static void put_rule(struct buf *b, const struct destination *d, bool raw, bool site)
 {
 	bool icmp = d->kind != DEST_LOOKUP && d->proto == PROTO_ICMP;
 	bool web = d->name && (d->kind == DEST_LOOKUP ||
 			       (d->proto == PROTO_TCP && (d->port == 80 || d->port == 443)));
 	bool ports = !icmp && (raw || !web) && d->port != 0;
 
+	buf_put_text(b, d->name && (site || needs_site(d)) ? "site:" : "");
 	put_host(b, d, ports);
 	if (ports) {
 		buf_put_text(b, ":");
@@ -53,20 +64,59 @@ static void put_rule(struct buf *b, const struct destination *d, bool raw)
 		buf_put_text(b, "/udp");
 }
 
+/* Only where a rule of any kind would do: no permission is raw, or lists a special address. */
+static bool may_be_permission(enum reason r)
+{
+	return r == REASON_NOT_IN_POLICY || r == REASON_PORT_NOT_ALLOWED ||
+	       r == REASON_METHOD_NOT_ALLOWED || r == REASON_PATH_NOT_ALLOWED ||
+	       r == REASON_NETWORK_NONE;
+}
+
+static void put_item(struct buf *b, const struct remedy_for *who, const struct destination *d,
+		     enum reason r, bool site)
+{
+	const struct permission *p = NULL;
+
+	if (who->catalogue && may_be_permission(r))
+		p = catalogue_covering(who->catalogue, d, who->on);
+	if (p)
+		buf_put_text(b, p->id);
+	else
+		put_rule(b, d,
+			 r == REASON_NO_SERVER_NAME || r == REASON_NOT_TLS || r == REASON_NOT_HTTP,
+			 site);
+}
+
 static bool is_host_alias(const struct destination *d)
 {
 	return d->name && strcmp(d->name->s, "host.sandgate.internal") == 0;
 }
 
-static void put_option(struct buf *b, const struct destination *d, enum reason r)
+static void put_change(struct buf *b, const struct remedy_for *who, const struct destination *d,
+		       enum reason r)
 {
+	buf_put_text(b, "sandgate net allow ");
+	buf_put_text(b, who->sandbox);
+	buf_put_text(b, " ");
+	put_item(b, who, d, r, true);
+}
+
+static void put_start(struct buf *b, const struct remedy_for *who, const struct destination *d,
+		      enum reason r)
+{
+	buf_put_text(b, "sandgate run");
+	if (who->sandbox && *who->sandbox) {
+		buf_put_text(b, " --name ");
+		buf_put_text(b, who->sandbox);
+	}
 	if (is_host_alias(d)) {
 		buf_put_text(b, " --host-port ");
 		put_port(b, d->port);
-		return;
+	} else {
+		buf_put_text(b, r == REASON_NETWORK_NONE ? " --net deny --allow " : " --allow ");
+		put_item(b, who, d, r, false);
 	}
-	buf_put_text(b, r == REASON_NETWORK_NONE ? " --net deny --allow " : " --allow ");
-	put_rule(b, d, r == REASON_NO_SERVER_NAME || r == REASON_NOT_TLS || r == REASON_NOT_HTTP);
+	buf_put_text(b, " ...");
 }
 
 /* Whether one more rule would change the verdict, and it is known which. */
@@ -110,13 +160,10 @@ char *remedy_format(const struct remedy_for *who, const struct destination *d, e
 		by_address.kind = DEST_CONNECT;
 		d = &by_address;
 	}
-	buf_put_text(&b, "sandgate run");
-	if (who->sandbox && *who->sandbox) {
-		buf_put_text(&b, " --name ");
-		buf_put_text(&b, who->sandbox);
-	}
-	put_option(&b, d, r);
-	buf_put_text(&b, " ...");
+	if (who->sandbox && *who->sandbox && r != REASON_NETWORK_NONE && !is_host_alias(d))
+		put_change(&b, who, d, r);
+	else
+		put_start(&b, who, d, r);
 	out[b.full ? 0 : b.n] = 0;
 	return out;
 }

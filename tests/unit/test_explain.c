@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "policy/explain.h"
+#include "policy/permission.h"
 
 static struct ruleset *compile(const char *yaml)
 {
@@ -252,7 +253,8 @@ static void test_remedies_work(void **state)
 	ruleset_free(rs);
 }
 
-static const char *remedy(const char *target, enum reason r, char out[REMEDY_MAX])
+static const char *remedy_of(const struct remedy_for *who, const char *target, enum reason r,
+			     char out[REMEDY_MAX])
 {
 	struct explain_target t;
 	struct destination d;
@@ -265,29 +267,111 @@ static const char *remedy(const char *target, enum reason r, char out[REMEDY_MAX
 				 t.proto,
 				 NULL,
 				 NULL};
-	return remedy_format(&(struct remedy_for){.sandbox = "box"}, &d, r, out);
+	return remedy_format(who, &d, r, out);
 }
+
+static const struct remedy_for box = {.sandbox = "box"};
 
 static void test_remedies_of_the_data_plane(void **state)
 {
 	char out[REMEDY_MAX];
 
-	assert_string_equal(remedy("a.example:443", REASON_NOT_TLS, out),
-			    "sandgate run --name box --allow a.example:443/raw ...");
-	assert_string_equal(remedy("a.example:80", REASON_NOT_HTTP, out),
-			    "sandgate run --name box --allow a.example:80/raw ...");
-	assert_string_equal(remedy("a.example:443", REASON_NO_SERVER_NAME, out),
-			    "sandgate run --name box --allow a.example:443/raw ...");
-	assert_string_equal(remedy("a.example", REASON_NETWORK_NONE, out),
-			    "sandgate run --name box --net deny --allow a.example ...");
-	assert_string_equal(remedy("host.sandgate.internal:5432", REASON_PORT_NOT_ALLOWED, out),
-			    "sandgate run --name box --host-port 5432 ...");
+	assert_string_equal(remedy_of(&box, "a.example:443", REASON_NOT_TLS, out),
+			    "sandgate net allow box site:a.example:443/raw");
+	assert_string_equal(remedy_of(&box, "a.example:80", REASON_NOT_HTTP, out),
+			    "sandgate net allow box site:a.example:80/raw");
+	assert_string_equal(remedy_of(&box, "a.example:443", REASON_NO_SERVER_NAME, out),
+			    "sandgate net allow box site:a.example:443/raw");
+	assert_string_equal(remedy_of(&box, "a.example", REASON_NOT_IN_POLICY, out),
+			    "sandgate net allow box site:a.example");
+	assert_string_equal(remedy_of(&box, "a.example:22", REASON_PORT_NOT_ALLOWED, out),
+			    "sandgate net allow box site:a.example:22");
+	assert_string_equal(remedy_of(&box, "10.0.0.5:22", REASON_SPECIAL_ADDRESS, out),
+			    "sandgate net allow box 10.0.0.5:22");
 	/* where no command alone would do there is none */
-	assert_string_equal(remedy("a.example", REASON_DENIED_BY_RULE, out), "");
-	assert_string_equal(remedy("a.example", REASON_SPECIAL_ADDRESS, out), "");
-	assert_string_equal(remedy("a.example", REASON_LIMIT_FLOWS, out), "");
-	assert_string_equal(remedy("1.1.1.1", REASON_NOT_TLS, out), "");
-	assert_string_equal(remedy("a.example", REASON_MALFORMED_TLS, out), "");
+	assert_string_equal(remedy_of(&box, "a.example", REASON_DENIED_BY_RULE, out), "");
+	assert_string_equal(remedy_of(&box, "a.example", REASON_SPECIAL_ADDRESS, out), "");
+	assert_string_equal(remedy_of(&box, "a.example", REASON_LIMIT_FLOWS, out), "");
+	assert_string_equal(remedy_of(&box, "1.1.1.1", REASON_NOT_TLS, out), "");
+	assert_string_equal(remedy_of(&box, "a.example", REASON_MALFORMED_TLS, out), "");
+}
+
+/* A link where there was none, and a port of the host: no change of a policy gives them. */
+static void test_remedies_that_need_a_new_start(void **state)
+{
+	char out[REMEDY_MAX];
+
+	assert_string_equal(remedy_of(&box, "a.example", REASON_NETWORK_NONE, out),
+			    "sandgate run --name box --net deny --allow a.example ...");
+	assert_string_equal(
+		remedy_of(&box, "host.sandgate.internal:5432", REASON_PORT_NOT_ALLOWED, out),
+		"sandgate run --name box --host-port 5432 ...");
+}
+
+static void test_remedies_without_a_sandbox(void **state)
+{
+	static const struct remedy_for nobody = {.sandbox = NULL};
+	char out[REMEDY_MAX];
+
+	assert_string_equal(remedy_of(&nobody, "a.example:22", REASON_NOT_IN_POLICY, out),
+			    "sandgate run --allow a.example:22 ...");
+	/* a host of one label is never a permission */
+	assert_string_equal(remedy_of(&nobody, "github", REASON_NOT_IN_POLICY, out),
+			    "sandgate run --allow site:github ...");
+	assert_string_equal(remedy_of(&nobody, "db:5432", REASON_NOT_IN_POLICY, out),
+			    "sandgate run --allow site:db:5432 ...");
+}
+
+static void test_remedies_by_permission(void **state)
+{
+	char *on[] = {"github", NULL};
+	const struct remedy_for who = {
+		.sandbox = "box", .catalogue = catalogue_builtin(), .on = on};
+	const struct remedy_for nobody = {.catalogue = catalogue_builtin()};
+	char out[REMEDY_MAX];
+
+	assert_string_equal(remedy_of(&who, "pypi.org", REASON_NOT_IN_POLICY, out),
+			    "sandgate net allow box install:python");
+	assert_string_equal(remedy_of(&nobody, "https://github.com/x/y", REASON_NOT_IN_POLICY, out),
+			    "sandgate run --allow github ...");
+	assert_string_equal(remedy_of(&nobody, "pypi.org", REASON_NETWORK_NONE, out),
+			    "sandgate run --net deny --allow install:python ...");
+	/* what a permission does not cover is the host's own */
+	assert_string_equal(remedy_of(&who, "pypi.org:22", REASON_NOT_IN_POLICY, out),
+			    "sandgate net allow box site:pypi.org:22");
+	assert_string_equal(remedy_of(&who, "pypi.org", REASON_NOT_TLS, out),
+			    "sandgate net allow box site:pypi.org:443/raw");
+	/* never what writes or uses a credential */
+	assert_string_equal(remedy_of(&who, "upload.pypi.org", REASON_NOT_IN_POLICY, out),
+			    "sandgate net allow box site:upload.pypi.org");
+	assert_string_equal(remedy_of(&who, "uploads.github.com", REASON_NOT_IN_POLICY, out),
+			    "sandgate net allow box site:uploads.github.com");
+	assert_string_equal(remedy_of(&who, "codeload.github.com", REASON_NOT_IN_POLICY, out),
+			    "sandgate net allow box site:codeload.github.com");
+}
+
+/* Each permission that is proposed is one that the item of `net allow` takes. */
+static void test_permission_remedies_work(void **state)
+{
+	static const char *const targets[] = {"index.crates.io", "pool.ntp.org:123/udp",
+					      "deb.nodesource.com", "de.archive.ubuntu.com:80",
+					      "api.anthropic.com"};
+	const struct remedy_for who = {.sandbox = "box", .catalogue = catalogue_builtin()};
+
+	for (size_t i = 0; i < sg_array_len(targets); i++) {
+		char out[REMEDY_MAX];
+		const char *item;
+		struct policy p;
+		struct err e;
+
+		remedy_of(&who, targets[i], REASON_NOT_IN_POLICY, out);
+		item = strrchr(out, ' ') + 1;
+		policy_init(&p);
+		if (policy_add_item(&p, catalogue_builtin(), EFFECT_ALLOW, item, &e))
+			fail_msg("%s: %s", out, e.text);
+		assert_true((p.permissions != NULL) == (strstr(item, "site:") == NULL));
+		policy_free(&p);
+	}
 }
 
 /* The longest name and every reason: nothing is cut, everything has a word. */
@@ -299,11 +383,11 @@ static void test_every_reason(void **state)
 		text[i] = i % 50 == 49 ? '.' : 'a';
 	memcpy(text + 253, ":65535/udp", 11);
 	for (int r = 0; r < REASONS; r++) {
-		const char *cut = remedy(text, (enum reason)r, out);
+		const char *cut = remedy_of(&box, text, (enum reason)r, out);
 
 		assert_true(strlen(reason_word((enum reason)r)) > 3);
 		assert_true(strlen(reason_sentence((enum reason)r)) > 8);
-		assert_true(*cut == 0 || strcmp(cut + strlen(cut) - 4, " ...") == 0);
+		assert_true(*cut == 0 || strstr(cut, " ...") || strstr(cut, "net allow box "));
 	}
 	assert_string_equal(reason_word(REASON_SNI_MISMATCH), "sni-mismatch");
 	assert_string_equal(reason_word(REASON_GATE_DOWN), "gate-down");
@@ -348,6 +432,10 @@ int main(void)
 		cmocka_unit_test(test_the_first_refusal_is_told),
 		cmocka_unit_test(test_remedies_work),
 		cmocka_unit_test(test_remedies_of_the_data_plane),
+		cmocka_unit_test(test_remedies_that_need_a_new_start),
+		cmocka_unit_test(test_remedies_without_a_sandbox),
+		cmocka_unit_test(test_remedies_by_permission),
+		cmocka_unit_test(test_permission_remedies_work),
 		cmocka_unit_test(test_every_reason),
 		cmocka_unit_test(test_rules_are_described),
 	};
