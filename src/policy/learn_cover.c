@@ -24,25 +24,19 @@ static bool is_switched_on(const struct policy *p, const char *id)
 	return false;
 }
 
-static bool writes(const struct permission *p)
-{
-	for (size_t i = 0; i < p->n_operations; i++)
-		if (p->operations[i].write)
-			return true;
-	return false;
-}
-
 /* What a person has switched on themselves is theirs; else only what needs no second look. */
 static bool may_be_proposed(const struct learn_state *l, const struct permission *p)
 {
 	if (p->web || p->asks || p->host_port)
 		return false;
-	return (!p->personal && !writes(p)) || is_switched_on(l->in_force, p->id);
+	return (!p->personal && !permission_writes(p)) || is_switched_on(l->in_force, p->id);
 }
 
-/* The permission alone, or NULL: the organisation has taken it away, or no memory. */
-static struct ruleset *compile_alone(const struct learn_state *l, const struct permission *p,
-				     size_t *hosts)
+/*
+ * The permission alone, `id` NULL for none at all; or NULL: the organisation has taken it away, it stands
+ * for nothing here, or no memory.
+ */
+static struct ruleset *compile_alone(const struct learn_state *l, const char *id, size_t *hosts)
 {
 	struct ruleset *rs = NULL;
 	struct policy alone;
@@ -50,8 +44,8 @@ static struct ruleset *compile_alone(const struct learn_state *l, const struct p
 
 	policy_init(&alone);
 	alone.network = NET_DENY;
-	if (policy_add_item(&alone, l->sources->catalogue, EFFECT_ALLOW, p->id, &e) == 0 &&
-	    policy_resolve(&alone, l->sources, &e) == 0 && alone.resolved.permissions.n) {
+	if ((!id || policy_add_item(&alone, l->sources->catalogue, EFFECT_ALLOW, id, &e) == 0) &&
+	    policy_resolve(&alone, l->sources, &e) == 0 && (!id || alone.resolved.permissions.n)) {
 		*hosts = alone.resolved.permissions.n;
 		rs = ruleset_compile(&alone, 1, &e);
 	}
@@ -59,9 +53,9 @@ static struct ruleset *compile_alone(const struct learn_state *l, const struct p
 	return rs;
 }
 
-static void ask_candidate(const struct learn_state *l, struct candidate *c)
+static void ask_candidate(const struct learn_state *l, const char *id, struct candidate *c)
 {
-	struct ruleset *rs = compile_alone(l, c->permission, &c->hosts);
+	struct ruleset *rs = compile_alone(l, id, &c->hosts);
 
 	c->covers = rs ? calloc(l->n_todo + 1, sizeof(*c->covers)) : NULL;
 	for (size_t i = 0; c->covers && i < l->n_todo; i++) {
@@ -73,6 +67,17 @@ static void ask_candidate(const struct learn_state *l, struct candidate *c)
 		c->covers[i] = v.allow && v.rule;
 	}
 	ruleset_free(rs);
+}
+
+/* What the organisation's own rules admit needs nobody's permission. */
+static void cover_by_default(struct learn_state *l)
+{
+	struct candidate none = {.covers = NULL};
+
+	ask_candidate(l, NULL, &none);
+	for (size_t i = 0; i < l->n_todo; i++)
+		l->todo[i].covered = none.covers && none.covers[i];
+	free(none.covers);
 }
 
 static size_t count_new(const struct learn_state *l, const struct candidate *c)
@@ -133,13 +138,12 @@ int learn_cover(struct learn_state *l, struct policy *p, struct err *e)
 	size_t n = 0;
 	int rc = v ? 0 : err_set(e, "out of memory");
 
-	for (size_t i = 0; i < l->n_todo; i++)
-		l->todo[i].covered = false;
+	cover_by_default(l);
 	for (size_t i = 0; v && i < c->n_permissions; i++) {
 		if (!may_be_proposed(l, &c->permissions[i]))
 			continue;
 		v[n].permission = &c->permissions[i];
-		ask_candidate(l, &v[n++]);
+		ask_candidate(l, c->permissions[i].id, &v[n++]);
 	}
 	while (rc == 0 && (best = find_best(l, v, n)))
 		rc = take(l, best, p, e);

@@ -13,6 +13,7 @@
 /* READING → (answered) → WRITING → READING; a closed one has fd -1. */
 struct connection {
 	int fd;
+	struct ucred who;
 	mono_t deadline;
 	uint8_t *in; /* CONTROL_HEAD + CONTROL_REQUEST_MAX octets at most, grown when the head is in
 		      */
@@ -52,11 +53,12 @@ size_t control_poll(const struct control *c, struct pollfd *out)
 {
 	size_t n = 0;
 
-	out[n++] = (struct pollfd){.fd = c->listener, .events = POLLIN};
 	for (size_t i = 0; i < CONTROL_CONNECTIONS; i++)
 		if (c->v[i].fd >= 0)
 			out[n++] = (struct pollfd){.fd = c->v[i].fd,
 						   .events = c->v[i].out ? POLLOUT : POLLIN};
+	if (n < CONTROL_CONNECTIONS)
+		out[n++] = (struct pollfd){.fd = c->listener, .events = POLLIN};
 	return n;
 }
 
@@ -80,14 +82,16 @@ static void take_new(struct control *c, mono_t now)
 {
 	int fd = accept4(c->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct connection *k = find(c, -1);
+	struct ucred who;
 
 	if (fd < 0)
 		return;
-	if (!k || !control_socket_peer_is_own(fd)) {
+	if (!k || !control_socket_peer_is_own(fd, &who)) {
 		close(fd);
 		return;
 	}
 	k->fd = fd;
+	k->who = who;
 	k->deadline = mono_add_ms(now, CONTROL_DEADLINE_MS);
 }
 
@@ -110,13 +114,15 @@ static bool answer(struct control *c, struct connection *k)
 	json_t *reply;
 
 	if (request)
-		reply = c->answer(c->ctx, request);
+		reply = c->answer(c->ctx, request, &k->who);
 	else
 		reply = json_pack("{s:s}", "error", "the request is not a JSON object");
 	json_decref(request);
 	k->in_n = 0;
 	k->out_at = 0;
 	k->out = reply ? control_encode(reply, CONTROL_ANSWER_MAX, &k->out_n) : NULL;
+	/* What was done is told, also when it took long. */
+	k->deadline = mono_add_ms(mono_now(), CONTROL_DEADLINE_MS);
 	json_decref(reply);
 	return k->out != NULL;
 }

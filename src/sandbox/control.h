@@ -4,7 +4,8 @@
  *
  * A fixed table of connections, each read to the end of one request, answered, and read again until
  * the other side closes or its deadline passes; nothing here waits. A peer must have this process's
- * user or be root, and must be in this process's PID namespace: the sandbox has the same user.
+ * user or be root, and must be in this process's PID namespace: the sandbox has the same user. When
+ * the table is full, others wait in the kernel's queue.
  */
 #ifndef SG_SANDBOX_CONTROL_H
 #define SG_SANDBOX_CONTROL_H
@@ -12,6 +13,7 @@
 #include <jansson.h>
 #include <poll.h>
 #include <stddef.h>
+#include <sys/socket.h>
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -20,8 +22,8 @@ enum { CONTROL_CONNECTIONS = 16, CONTROL_FDS = CONTROL_CONNECTIONS + 1 };
 
 struct control;
 
-/* The answer to a request, new; never NULL but without memory. */
-typedef json_t *control_answer_fn(void *ctx, const json_t *request);
+/* The answer to a request, new; never NULL but without memory. `who` is the kernel's word. */
+typedef json_t *control_answer_fn(void *ctx, const json_t *request, const struct ucred *who);
 
 /* Makes the socket "control" in the folder `dir`. NULL with the message. */
 struct control *control_open(int dir, control_answer_fn *answer, void *ctx, struct err *e);

@@ -61,15 +61,14 @@ static bool same_pid_namespace(pid_t pid)
 	       own.st_dev == other.st_dev && own.st_ino == other.st_ino;
 }
 
-bool control_socket_peer_is_own(int fd)
+bool control_socket_peer_is_own(int fd, struct ucred *who)
 {
-	struct ucred peer;
-	socklen_t n = sizeof(peer);
+	socklen_t n = sizeof(*who);
 
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) < 0)
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, who, &n) < 0)
 		return false;
 	/* Root is not in the sandbox of a person, and does not show its namespaces to one. */
-	if (peer.uid == 0 && geteuid() != 0)
+	if (who->uid == 0 && geteuid() != 0)
 		return true;
-	return peer.uid == geteuid() && same_pid_namespace(peer.pid);
+	return who->uid == geteuid() && same_pid_namespace(who->pid);
 }

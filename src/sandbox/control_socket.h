@@ -7,6 +7,7 @@
 #define SG_SANDBOX_CONTROL_SOCKET_H
 
 #include <stdbool.h>
+#include <sys/socket.h>
 
 #define CONTROL_SOCKET_NAME "control"
 
@@ -16,7 +17,7 @@ int control_socket_listen(int dir);
 /* A connected, blocking descriptor, or -errno. */
 int control_socket_connect(int dir);
 
-/* This process's user or root, in this process's PID namespace. */
-bool control_socket_peer_is_own(int fd);
+/* This process's user or root, in this process's PID namespace. Fills `who` when it is true. */
+bool control_socket_peer_is_own(int fd, struct ucred *who);
 
 #endif

@@ -21,18 +21,18 @@ static json_int_t number_at(const json_t *status, const char *group, const char 
 
 static json_int_t generation(const struct supervisor *s)
 {
-	return (json_int_t)ruleset_generation(s->rules);
+	return (json_int_t)ruleset_generation(s->live.rules);
 }
 
 static json_t *answer_ls(struct supervisor *s)
 {
 	json_t *status = ask_gate(s, "status");
 	json_int_t uptime_s = mono_ms_until(s->started, mono_now()) / 1000;
-	json_t *row = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I}", "name", s->dir.name,
-				"network", network_base_name(s->options->policy->network), "engine",
-				"bwrap", "uptime_s", uptime_s, "flows_open",
-				number_at(status, "flows", "open"), "refused",
-				number_at(status, NULL, "refusals"), "generation", generation(s));
+	json_t *row =
+		json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I}", "name", s->dir.name, "network",
+			  network_base_name(s->live.policy.network), "engine", "bwrap", "uptime_s",
+			  uptime_s, "flows_open", number_at(status, "flows", "open"), "refused",
+			  number_at(status, NULL, "refusals"), "generation", generation(s));
 
 	json_decref(status);
 	return row;
@@ -68,7 +68,7 @@ static json_t *answer_egress(struct supervisor *s)
 	static const char *const dns[] = {"answered", "refused", NULL};
 	static const char *const requests[] = {"inspected", "refused", NULL};
 	json_t *status = ask_gate(s, "status"), *wildcards, *o;
-	char *policy = summary_policy(s->options->policy);
+	char *policy = summary_policy(&s->live.policy);
 
 	wildcards = json_object_get(status, "wildcards");
 	o = json_pack("{s:s, s:I, s:o, s:o, s:o, s:o, s:o}", "policy", policy ? policy : "",
@@ -81,14 +81,26 @@ static json_t *answer_egress(struct supervisor *s)
 	return o;
 }
 
+static json_t *languages(const struct supervisor *s)
+{
+	json_t *list = json_array();
+
+	for (char *const *id = s->options->languages; id && *id; id++)
+		json_array_append_new(list, json_string(*id));
+	return list;
+}
+
+/* With what it resolves to: whoever asks judges by the very policy that is in force. */
 static json_t *answer_policy(struct supervisor *s)
 {
-	char *text = policy_print_json(s->options->policy);
+	char *text = policy_print_wire(&s->live.policy);
 	json_t *policy = text ? json_loads(text, 0, NULL) : NULL;
 
 	free(text);
-	return policy ? json_pack("{s:o, s:I}", "policy", policy, "generation", generation(s))
-		      : NULL;
+	if (!policy)
+		return NULL;
+	return json_pack("{s:o, s:I, s:s?, s:o}", "policy", policy, "generation", generation(s),
+			 "agent", s->options->agent, "languages", languages(s));
 }
 
 static json_t *answer_refusals(struct supervisor *s)
@@ -102,6 +114,13 @@ static json_t *answer_refusals(struct supervisor *s)
 	return o;
 }
 
+/* The answer comes before the end: that shows in the name's being free again. */
+static json_t *answer_stop(struct supervisor *s)
+{
+	supervisor_stop(s, STOP_MS);
+	return json_pack("{s:b}", "ok", 1);
+}
+
 static const struct {
 	const char *op;
 	json_t *(*answer)(struct supervisor *s);
@@ -110,9 +129,10 @@ static const struct {
 	{"egress", answer_egress},
 	{"policy", answer_policy},
 	{"refusals", answer_refusals},
+	{"stop", answer_stop},
 };
 
-json_t *report_answer(void *ctx, const json_t *request)
+json_t *report_answer(void *ctx, const json_t *request, const struct ucred *who)
 {
 	const char *op = json_string_value(json_object_get(request, "op"));
 

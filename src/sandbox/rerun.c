@@ -1,64 +1,62 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/rerun.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "policy/decide.h"
-
 /* Beyond that a line helps nobody, and the words are left to the person. */
-enum { WORDS_SHOWN_MAX = 1000 };
+enum { WORDS_SHOWN_MAX = 1000, RERUN_ITEMS_MAX = 32 };
 
 #define LETTERS_AND_DIGITS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
+/* Each once, in the order in which they were first wanted. */
+struct words {
+	const char *v[RERUN_ITEMS_MAX];
+	size_t n;
+};
+
 /* --- what the remedies say --- */
 
-static bool is_plain_word(const char *s)
+static void add_once(struct words *w, const char *word)
 {
-	return *s && s[strspn(s, LETTERS_AND_DIGITS "._:/[]-")] == 0;
-}
-
-static void add_once(char **list, size_t *n, const char *word)
-{
-	for (size_t i = 0; i < *n; i++)
-		if (strcmp(list[i], word) == 0)
+	for (size_t i = 0; i < w->n; i++)
+		if (strcmp(w->v[i], word) == 0)
 			return;
-	if (*n < RERUN_ITEMS_MAX && (list[*n] = strdup(word)))
-		(*n)++;
+	if (w->n < RERUN_ITEMS_MAX)
+		w->v[w->n++] = word;
 }
 
-static void take_option(struct rerun *r, const char *option, const char *value)
+static struct words items_of(const struct suggestions *s)
 {
-	if (strcmp(option, "--allow") == 0)
-		add_once(r->items, &r->n_items, value);
-	else if (strcmp(option, "--host-port") == 0)
-		add_once(r->ports, &r->n_ports, value);
-	else if (strcmp(option, "--net") == 0)
-		r->net_deny = strcmp(value, "deny") == 0;
+	struct words w = {.n = 0};
+
+	for (size_t i = 0; i < s->n; i++)
+		for (size_t k = 0; k < s->v[i].n_items; k++)
+			add_once(&w, s->v[i].items[k]);
+	return w;
 }
 
-void rerun_take(struct rerun *r, const char *remedy)
+static bool wants_net_deny(const struct suggestions *s)
 {
-	char copy[REMEDY_MAX], *save = NULL, *option, *value;
-
-	if ((size_t)snprintf(copy, sizeof(copy), "%s", remedy) >= sizeof(copy))
-		return;
-	for (option = strtok_r(copy, " ", &save); option; option = strtok_r(NULL, " ", &save)) {
-		if (strncmp(option, "--", 2) != 0)
-			continue;
-		value = strtok_r(NULL, " ", &save);
-		if (value && is_plain_word(value))
-			take_option(r, option, value);
-	}
+	for (size_t i = 0; i < s->n; i++)
+		if (s->v[i].net_deny)
+			return true;
+	return false;
 }
 
-void rerun_free(struct rerun *r)
+/* One name stands for the host, so it is one suggestion that has them all. */
+static void put_host_ports(FILE *to, const struct suggestions *s)
 {
-	for (size_t i = 0; i < r->n_items; i++)
-		free(r->items[i]);
-	for (size_t i = 0; i < r->n_ports; i++)
-		free(r->ports[i]);
-	*r = (struct rerun){0};
+	for (size_t i = 0; i < s->n; i++)
+		for (size_t k = 0; k < s->v[i].n_host_ports; k++)
+			fprintf(to, " --host-port %u", (unsigned)s->v[i].host_ports[k]);
+}
+
+static bool has_remedy(const struct suggestions *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (suggestion_has_remedy(&s->v[i]))
+			return true;
+	return false;
 }
 
 /* --- what was written --- */
@@ -111,12 +109,12 @@ static size_t takes(const char *word, const char *name)
 }
 
 /* The options, without the base when it would contradict the remedy. */
-static void put_written(FILE *to, const struct rerun *r, const struct run_options *o)
+static void put_written(FILE *to, bool net_deny, const struct run_options *o)
 {
 	size_t from = 0, skipped;
 
 	for (size_t i = 0; i < o->n_written; i += skipped ? skipped : 1) {
-		skipped = r->net_deny ? takes(o->written[i], "--net") : 0;
+		skipped = net_deny ? takes(o->written[i], "--net") : 0;
 		if (!skipped)
 			continue;
 		put_words(to, o->written + from, i - from);
@@ -134,23 +132,36 @@ static const char *allow_option(const struct run_options *o)
 	return " --allow ";
 }
 
-void rerun_put(FILE *to, const struct rerun *r, const struct run_options *o)
+void rerun_put(FILE *to, const struct suggestions *s, const struct run_options *o)
 {
+	struct words items = items_of(s);
+	bool net_deny = wants_net_deny(s);
 	size_t n = 0;
 
-	if (!r->n_items && !r->n_ports)
+	if (!has_remedy(s))
 		return;
 	fputs("sandgate: to allow it: sandgate run", to);
-	put_written(to, r, o);
-	if (r->net_deny)
+	put_written(to, net_deny, o);
+	if (net_deny)
 		fputs(" --net deny", to);
-	for (size_t i = 0; i < r->n_items; i++)
-		fprintf(to, "%s%s", i ? "," : allow_option(o), r->items[i]);
-	for (size_t i = 0; i < r->n_ports; i++)
-		fprintf(to, " --host-port %s", r->ports[i]);
+	for (size_t i = 0; i < items.n; i++)
+		fprintf(to, "%s%s", i ? "," : allow_option(o), items.v[i]);
+	put_host_ports(to, s);
 	fputs(" --", to);
 	while (o->argv[n])
 		n++;
 	put_words(to, o->argv, n);
+	fputc('\n', to);
+}
+
+void rerun_put_change(FILE *to, const struct suggestions *s, const char *name)
+{
+	struct words items = items_of(s);
+
+	if (!items.n || wants_net_deny(s))
+		return;
+	fprintf(to, "sandgate: to allow it: sandgate net allow %s", name);
+	for (size_t i = 0; i < items.n; i++)
+		fprintf(to, " %s", items.v[i]);
 	fputc('\n', to);
 }

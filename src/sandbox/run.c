@@ -22,12 +22,13 @@
 #include "sandbox/environment.h"
 #include "sandbox/masked_files.h"
 #include "sandbox/publish_ports.h"
+#include "sandbox/refused.h"
 #include "sandbox/summary.h"
 #include "sandbox/supervisor.h"
 
 extern char **environ;
 
-enum { CLOSING_MS = 3000, FIRST_GENERATION = 1 };
+enum { CLOSING_MS = 3000 };
 
 /* --- the parts --- */
 
@@ -174,7 +175,8 @@ static int make_engine(struct supervisor *s, struct err *e)
 
 static void say_first_lines(const struct supervisor *s)
 {
-	char *line = summary_first_line(s->options->policy);
+	struct policy_sources sources = live_policy_sources(&s->live, s->options);
+	char *line = summary_first_line(&s->live.policy, &sources);
 	struct err e;
 
 	if (!s->options->quiet && line) {
@@ -190,15 +192,26 @@ static void say_first_lines(const struct supervisor *s)
 
 static void say_refusals(struct supervisor *s)
 {
-	json_t *refusals =
-		gate_link_ask(&s->gate, json_pack("{s:s}", "op", "refusals"), CLOSING_MS);
+	json_t *answer = gate_link_ask(&s->gate, json_pack("{s:s}", "op", "refusals"), CLOSING_MS);
 	json_t *status = gate_link_ask(&s->gate, json_pack("{s:s}", "op", "status"), CLOSING_MS);
-	char *text = summary_closing(refusals, status, s->options);
+	struct suggestions refused = {
+		.catalogue = live_policy_sources(&s->live, s->options).catalogue,
+		.on = s->live.policy.resolved.on,
+	};
+	struct summary_end end = {
+		.refused = &refused,
+		.others = refused_read(answer, &refused),
+		.status = status,
+		.o = s->options,
+		.lasting = s->options->lasting ? s->dir.name : NULL,
+	};
+	char *text = summary_closing(&end);
 
 	if (text)
 		dprintf(STDERR_FILENO, "%s", text);
 	free(text);
-	json_decref(refusals);
+	suggest_free(&refused);
+	json_decref(answer);
 	json_decref(status);
 }
 
@@ -248,8 +261,7 @@ static int make_plan(struct supervisor *s, const char *cwd, struct err *e)
 		return err_set(e, "bubblewrap is not installed; apt-get install bubblewrap");
 	if (check_policy(o->policy, e))
 		return -1;
-	s->rules = ruleset_compile(o->policy, FIRST_GENERATION, e);
-	if (!s->rules || runtime_dir_claim(&s->dir, o->name, cwd, e))
+	if (live_policy_begin(&s->live, o, e) || runtime_dir_claim(&s->dir, o->name, cwd, e))
 		return -1;
 	if (s->networked && begin_airlock(s, e))
 		return -1;
@@ -337,7 +349,7 @@ static void take_down(struct supervisor *s)
 	airlock_close(&s->airlock);
 	publish_ports_close(s->publish, s->n_publish);
 	host_state_close(&s->host);
-	ruleset_free(s->rules);
+	live_policy_free(&s->live);
 	mount_check_free(s->check);
 	file_plan_free(&s->plan);
 	environment_free(s->env);

@@ -19,6 +19,8 @@ struct run_options {
 	const struct sources *sources;
 	const char *agent;	 /* the catalogue's name for it, or NULL */
 	char *const *languages;	 /* permission ids, NULL-terminated, or NULL */
+	uint64_t generation;	 /* of the policy; 0: the first */
+	bool lasting;		 /* it has a definition, which changes are kept in */
 	const char *policy_file; /* what it was read from, or NULL */
 	const char *const *rw;	 /* NULL-terminated lists; NULL: none */
 	const char *const *ro;
@@ -26,7 +28,10 @@ struct run_options {
 	const char *const *env; /* "K=V" */
 	bool as_root;
 	bool quiet;
-	char *const *argv;    /* the command, NULL-terminated */
+	const char *workdir;  /* absolute; NULL: the folder that sandgate was started in */
+	int lock;	      /* of the definition, let go when the name is taken; 0: none */
+	int ready;	      /* in the background: for background_ready(); 0: in the foreground */
+	char *const *argv;    /* NULL-terminated; empty: no command, it runs until it is stopped */
 	char *const *written; /* the options as the person wrote them, for the closing summary */
 	size_t n_written;
 };

@@ -26,6 +26,9 @@
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 
+#include "sandbox/background.h"
+#include "sandbox/exec_door.h"
+
 enum { SIGNAL_STATUS = 128, SAY_MS = 1000 };
 
 /* Passed on to the command. What the kernel sends by itself (SIGPIPE, SIGSEGV, ...) is not. */
@@ -37,8 +40,10 @@ void supervisor_say(const struct err *e)
 {
 	struct pollfd f = {.fd = STDERR_FILENO, .events = POLLOUT};
 
+	char time[BACKGROUND_TIME_MAX];
+
 	if (poll(&f, 1, SAY_MS) == 1)
-		dprintf(STDERR_FILENO, "sandgate: %s\n", e->text);
+		dprintf(STDERR_FILENO, "%ssandgate: %s\n", background_time(time), e->text);
 }
 
 /* Ends the sandbox for a reason of sandgate's own. */
@@ -71,9 +76,17 @@ static bool asks_for_end(int signo)
 	return signo == SIGTERM || signo == SIGINT || signo == SIGHUP || signo == SIGQUIT;
 }
 
+static bool is_served(const struct supervisor *s)
+{
+	return !s->options->argv[0];
+}
+
 static void pass_signal(struct supervisor *s, int signo)
 {
-	if (s->let_go) {
+	if (s->let_go && is_served(s)) {
+		if (asks_for_end(signo))
+			supervisor_stop(s, STOP_MS);
+	} else if (s->let_go) {
 		engine_signal(&s->engine, signo);
 		if (s->stopped && asks_for_end(signo))
 			continue_engine(s);
@@ -175,6 +188,8 @@ static void hear_start(struct supervisor *s)
 	}
 	s->let_go = true;
 	deliver_held(s);
+	if (s->options->ready > 0 && background_ready(s->dir.name, s->options->ready, &e))
+		fail(s, &e);
 }
 
 /* --- the gate --- */
@@ -190,7 +205,7 @@ int supervisor_start_gate(struct supervisor *s, struct err *e)
 		.control = -1,
 		.publish = s->publish,
 		.n_publish = s->n_publish,
-		.rules = s->rules,
+		.rules = s->live.rules,
 		.host = &s->host.prefixes,
 		.resolver = &s->host.resolver,
 	};
@@ -269,14 +284,17 @@ static void keeper_ended(struct supervisor *s)
 /* --- the loop --- */
 
 /* In this order in the table; a descriptor that is not there is -1, which poll passes over. */
-enum source { SIGNALS, START, GATE, KEEPER, FILES, LINKS, SOURCES };
+enum source { SIGNALS, START, EXEC, GATE, KEEPER, FILES, LINKS, SOURCES };
 
 static int poll_timeout(const struct supervisor *s)
 {
-	mono_t at;
+	mono_t at, kill_at;
+	bool control = control_next_deadline(s->control, &at);
 	int64_t ms;
 
-	if (!control_next_deadline(s->control, &at))
+	if (supervisor_next_kill(s, &kill_at) && (!control || mono_before(kill_at, at)))
+		at = kill_at;
+	else if (!control)
 		return -1;
 	ms = mono_ms_until(mono_now(), at);
 	return ms > 0 ? (int)ms : 0;
@@ -288,6 +306,7 @@ static size_t fill(const struct supervisor *s, struct pollfd *fds)
 	const int sources[SOURCES] = {
 		[SIGNALS] = s->signals,
 		[START] = s->let_go || ending ? -1 : s->engine.start,
+		[EXEC] = s->let_go && !s->stopping && !ending ? s->exec_door : -1,
 		[GATE] = s->networked && !ending ? s->gate.pidfd : -1,
 		[KEEPER] = s->networked && !ending ? s->airlock.keeper_pidfd : -1,
 		[FILES] = s->networked ? s->host.inotify : -1,
@@ -305,6 +324,8 @@ static void dispatch(struct supervisor *s, const struct pollfd *fds, size_t n)
 		take_signals(s);
 	if (fds[START].revents && !s->ended)
 		hear_start(s);
+	if (fds[EXEC].revents && !s->ended)
+		exec_door_serve(s->exec_door, &s->engine);
 	if (fds[KEEPER].revents && !s->ended)
 		keeper_ended(s);
 	if (fds[GATE].revents && !s->ended)
@@ -312,6 +333,7 @@ static void dispatch(struct supervisor *s, const struct pollfd *fds, size_t n)
 	if (!s->ended && !s->own_failure && (fds[FILES].revents || fds[LINKS].revents))
 		follow_host(s, fds[FILES].revents != 0, fds[LINKS].revents != 0);
 	control_serve(s->control, fds + SOURCES, n - SOURCES, mono_now());
+	supervisor_kill_when_due(s, mono_now());
 }
 
 void supervisor_run(struct supervisor *s)

@@ -4,6 +4,7 @@
  *
  *	run.c		makes the parts, in the order that keeps it closed
  *	supervisor.c	the loop: ends, signals, a new gate for a dead one, news of the host
+ *	stop.c		the end that the person asks for
  *	drain.c		the time between the command's end and the gate's
  *	report.c	the answers of the control socket
  *
@@ -21,6 +22,7 @@
 #include "sandbox/engine_bwrap.h"
 #include "sandbox/gate_link.h"
 #include "sandbox/host_state.h"
+#include "sandbox/live_policy.h"
 #include "sandbox/mount_check.h"
 #include "sandbox/planted.h"
 #include "sandbox/run.h"
@@ -38,13 +40,14 @@ struct supervisor {
 
 	struct runtime_dir dir;
 	struct control *control;
+	int exec_door;
 	struct file_plan plan;
 	struct mount_check *check;
 	struct planted planted;
 	char **env;
 
+	struct live_policy live;
 	bool networked; /* false for `none`: the four below are not there */
-	struct ruleset *rules;
 	struct host_state host;
 	struct airlock airlock;
 	struct gate_link gate;
@@ -55,6 +58,8 @@ struct supervisor {
 
 	struct engine engine;
 	struct terminal terminal;
+	bool stopping;	       /* its end has been asked for, and at kill_at it is made */
+	mono_t kill_at;
 	uint64_t held_signals; /* bits: came before the command was there to get them */
 	bool let_go;	       /* the command runs */
 	bool stopped;	       /* and was stopped, where there is no terminal */
@@ -69,6 +74,13 @@ int supervisor_start_gate(struct supervisor *s, struct err *e) sg_must_check;
 /* Until the engine has ended; sets status. */
 void supervisor_run(struct supervisor *s);
 
+/* SIGTERM to all that runs inside, and after `ms` the end of all of it (stop.c). */
+enum { STOP_MS = 10000 };
+void supervisor_stop(struct supervisor *s, int64_t ms);
+/* When the end is to be made, or false when it is not. */
+bool supervisor_next_kill(const struct supervisor *s, mono_t *at);
+void supervisor_kill_when_due(struct supervisor *s, mono_t now);
+
 /*
  * After the command's end, what it has sent goes on its way, as it would from the kernel of a host
  * without a gate: returns when no flow is open, when nothing more gets through, or at a signal.
@@ -76,7 +88,7 @@ void supervisor_run(struct supervisor *s);
 void supervisor_drain(struct supervisor *s);
 
 /* control_answer_fn with the supervisor as context. */
-json_t *report_answer(void *ctx, const json_t *request);
+json_t *report_answer(void *ctx, const json_t *request, const struct ucred *who);
 
 /* "sandgate: MESSAGE" on standard error, without control characters. */
 void supervisor_say(const struct err *e);
