@@ -282,6 +282,14 @@ const char *name_error_text(enum name_error e)
 	return (unsigned)e < sg_array_len(text) ? text[e] : "it is not a name";
 }
 
+bool name_is_canonical(const struct name *name)
+{
+	struct name again;
+
+	return name->n <= NAME_MAX_OCTETS && name->s[name->n] == 0 &&
+	       name_parse_ascii(name->s, name->n, &again) == NAME_OK && name_equal(name, &again);
+}
+
 bool name_is_below(const struct name *name, const struct name *parent)
 {
 	size_t skip;

@@ -45,6 +45,9 @@ enum name_error name_parse_ascii(const char *s, size_t n, struct name *out);
 /* A sentence piece such as "a label is longer than 63 octets". */
 const char *name_error_text(enum name_error e);
 
+/* Is it one that name_parse() makes? For what was read from memory that others write. */
+bool name_is_canonical(const struct name *name);
+
 static inline bool name_equal(const struct name *a, const struct name *b)
 {
 	return a->n == b->n && memcmp(a->s, b->s, a->n) == 0;

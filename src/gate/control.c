@@ -11,15 +11,25 @@
 #include "gate/dns_server.h"
 #include "gate/flow.h"
 #include "gate/gate.h"
+#include "gate/new_policy.h"
+#include "gate/passed_fd.h"
+#include "gate/wildcards.h"
+#include "policy/permission.h"
 
 enum { MESSAGE_MAX = 1024 * 1024 };
 
-const int control_syscalls[] = {SCMP_SYS(recvfrom), SCMP_SYS(sendto), SCMP_SYS(close), -1};
+const int control_syscalls[] = {SCMP_SYS(sendto), SCMP_SYS(close), -1};
 
 struct control {
 	struct watch watch;
 	struct gate *gate;
 	char *message; /* MESSAGE_MAX octets, touched as far as messages are long */
+};
+
+struct request {
+	json_t *object;
+	int passed;    /* a descriptor that came with it, or -1; closed after the answer */
+	struct err *e; /* why it could not be done, when a person may want to know */
 };
 
 /* ---- answers ---- */
@@ -35,14 +45,13 @@ static void append_wildcard(void *ctx, const struct dns_wildcard *w)
 					     "seen", (json_int_t)w->seen));
 }
 
-static json_t *answer_status(struct gate *g, json_t *request)
+static json_t *answer_status(struct gate *g, const struct request *r)
 {
-	const struct gate_counters *c = &g->counters;
+	const struct gate_counters *c = g->counters;
 	json_t *wildcards = json_array();
-	struct dns_counters dns;
+	const struct dns_counters dns = *g->dns_counters;
 
-	dns_server_count(g->dns, &dns);
-	dns_server_each_wildcard(g->dns, append_wildcard, wildcards);
+	wildcards_each(g->wildcards, append_wildcard, wildcards);
 	return json_pack(
 		"{s:I, s:{s:I, s:I}, s:{s:I, s:I, s:I, s:I}, s:{s:I, s:I, s:I}, s:{s:I, s:I}, s:I, s:I, s:I, s:o}",
 		"generation", (json_int_t)ruleset_generation(g->rules), "frames", "denied",
@@ -71,30 +80,36 @@ static json_t *string_or_null(const char *s)
 static void append_refusal(void *ctx, const struct refusal *what, uint64_t count)
 {
 	struct refusal_list *list = ctx;
+	const struct gate *g = list->gate;
+	const struct permission *covering = NULL;
 	struct destination d = {
-		.kind = what->proto == REFUSAL_DNS ? DEST_LOOKUP : DEST_CONNECT,
+		.kind = what->proto == RECORD_DNS ? DEST_LOOKUP : DEST_CONNECT,
 		.name = what->name,
 		.addr = what->addr,
 		.port = what->port,
-		.proto = what->proto == REFUSAL_UDP || what->proto == REFUSAL_QUIC ? PROTO_UDP
-			 : what->proto == REFUSAL_ICMP				   ? PROTO_ICMP
-										   : PROTO_TCP,
+		.proto = what->proto == RECORD_UDP || what->proto == RECORD_QUIC ? PROTO_UDP
+			 : what->proto == RECORD_ICMP				 ? PROTO_ICMP
+										 : PROTO_TCP,
 	};
 	char remedy[REMEDY_MAX], address[ADDR_TEXT_MAX];
 
-	remedy_format(&(struct remedy_for){.sandbox = list->gate->sandbox}, &d, what->reason,
-		      remedy);
+	remedy_format(&g->remedy, &d, what->reason, remedy);
+	/* Where no command would help, no permission would. */
+	if (remedy[0] && g->remedy.catalogue)
+		covering = catalogue_covering(g->remedy.catalogue, &d, g->remedy.on);
 	json_array_append_new(
 		list->rows,
-		json_pack("{s:s, s:o, s:o, s:i, s:s, s:I, s:o}", "proto",
-			  refusal_proto_word(what->proto), "name",
+		json_pack("{s:s, s:o, s:o, s:i, s:s, s:I, s:o, s:o, s:o}", "proto",
+			  record_proto_word(what->proto), "name",
 			  string_or_null(what->name ? what->name->s : NULL), "address",
 			  string_or_null(what->addr ? addr_format(what->addr, address) : NULL),
 			  "port", (int)what->port, "reason", reason_word(what->reason), "count",
-			  (json_int_t)count, "remedy", string_or_null(remedy)));
+			  (json_int_t)count, "remedy", string_or_null(remedy), "permission",
+			  string_or_null(covering ? covering->id : NULL), "attempt",
+			  string_or_null(covering ? covering->attempt : NULL)));
 }
 
-static json_t *answer_refusals(struct gate *g, json_t *request)
+static json_t *answer_refusals(struct gate *g, const struct request *r)
 {
 	struct refusal_list list = {g, json_array()};
 
@@ -105,13 +120,13 @@ static json_t *answer_refusals(struct gate *g, json_t *request)
 
 /* ---- what the supervisor follows on the host ---- */
 
-static json_t *answer_host(struct gate *g, json_t *request)
+static json_t *answer_host(struct gate *g, const struct request *r)
 {
 	struct host_prefixes fresh = {0};
 	json_t *row;
 	size_t i;
 
-	json_array_foreach(json_object_get(request, "prefixes"), i, row)
+	json_array_foreach(json_object_get(r->object, "prefixes"), i, row)
 	{
 		const char *text = json_string_value(row);
 
@@ -173,29 +188,43 @@ static bool read_hosts(json_t *rows, struct resolver_config *c)
 	return true;
 }
 
-static json_t *answer_resolver(struct gate *g, json_t *request)
+static json_t *answer_resolver(struct gate *g, const struct request *r)
 {
 	struct resolver_config c = {
-		.timeout_ms = (uint32_t)json_integer_value(json_object_get(request, "timeout_ms")),
-		.tries = (uint32_t)json_integer_value(json_object_get(request, "tries")),
+		.timeout_ms =
+			(uint32_t)json_integer_value(json_object_get(r->object, "timeout_ms")),
+		.tries = (uint32_t)json_integer_value(json_object_get(r->object, "tries")),
 	};
 	json_t *row, *answer = NULL;
 	size_t i;
 
-	json_array_foreach(json_object_get(request, "servers"), i, row)
+	json_array_foreach(json_object_get(r->object, "servers"), i, row)
 	{
 		if (c.n_servers < RESOLVER_SERVERS_MAX &&
 		    parse_endpoint(json_string_value(row), &c.servers[c.n_servers]))
 			c.n_servers++;
 	}
-	if (read_hosts(json_object_get(request, "hosts"), &c) &&
+	if (read_hosts(json_object_get(r->object, "hosts"), &c) &&
 	    resolver_configure(g->resolver, &c) == 0)
 		answer = json_object();
 	free(c.hosts);
 	return answer;
 }
 
-static json_t *answer_stop(struct gate *g, json_t *request)
+/* ---- another policy ---- */
+
+static json_t *answer_policy(struct gate *g, const struct request *r)
+{
+	json_int_t generation = json_integer_value(json_object_get(r->object, "generation"));
+
+	if (generation <= 0)
+		err_set(r->e, "a policy needs a generation");
+	else if (new_policy_take(g, r->passed, (uint64_t)generation, r->e) == 0)
+		return json_object();
+	return NULL;
+}
+
+static json_t *answer_stop(struct gate *g, const struct request *r)
 {
 	loop_stop(g->loop);
 	return json_object();
@@ -203,10 +232,13 @@ static json_t *answer_stop(struct gate *g, json_t *request)
 
 static const struct {
 	const char *op;
-	json_t *(*answer)(struct gate *g, json_t *request); /* NULL: it cannot be done */
+	/* NULL: it cannot be done, and nothing has changed. */
+	json_t *(*answer)(struct gate *g, const struct request *r);
+	bool takes_descriptor;
 } requests[] = {
-	{"status", answer_status},     {"refusals", answer_refusals}, {"host", answer_host},
-	{"resolver", answer_resolver}, {"stop", answer_stop},
+	{"status", answer_status, false}, {"refusals", answer_refusals, false},
+	{"host", answer_host, false},	  {"resolver", answer_resolver, false},
+	{"policy", answer_policy, true},  {"stop", answer_stop, false},
 };
 
 /* ---- the socket ---- */
@@ -226,18 +258,28 @@ static bool send_object(int fd, json_t *o)
 	return sent;
 }
 
-static void answer(struct control *c, json_t *request)
+/* A descriptor goes with the request that is made for one, and with no other. */
+static json_t *answer_request(struct gate *g, const char *op, const struct request *r)
 {
-	const char *op = json_string_value(json_object_get(request, "op"));
-	json_t *o = NULL;
-
 	for (size_t i = 0; op && i < sg_array_len(requests); i++)
 		if (strcmp(requests[i].op, op) == 0)
-			o = requests[i].answer(c->gate, request);
+			return requests[i].takes_descriptor == (r->passed >= 0)
+				       ? requests[i].answer(g, r)
+				       : NULL;
+	return NULL;
+}
+
+static void answer(struct control *c, json_t *request, int passed)
+{
+	const char *op = json_string_value(json_object_get(request, "op"));
+	struct err e = {""};
+	json_t *o = answer_request(c->gate, op,
+				   &(struct request){.object = request, .passed = passed, .e = &e});
+
 	if (o)
 		json_object_set_new(o, "ok", json_true());
 	else
-		o = json_pack("{s:b}", "ok", 0);
+		o = json_pack("{s:b, s:o}", "ok", 0, "why", string_or_null(e.text));
 	json_object_set_new(o, "op", json_string(op ? op : ""));
 	send_object(c->watch.fd, o);
 }
@@ -245,7 +287,8 @@ static void answer(struct control *c, json_t *request)
 static void control_ready(struct watch *w, uint32_t events)
 {
 	struct control *c = sg_container_of(w, struct control, watch);
-	ssize_t n = recv(w->fd, c->message, MESSAGE_MAX, MSG_DONTWAIT);
+	int passed;
+	ssize_t n = passed_fd_receive(w->fd, c->message, MESSAGE_MAX, &passed);
 	json_t *request;
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -255,10 +298,11 @@ static void control_ready(struct watch *w, uint32_t events)
 		return;
 	}
 	request = json_loadb(c->message, (size_t)n, JSON_REJECT_DUPLICATES, NULL);
-	if (!request)
-		return;
-	answer(c, request);
+	if (request)
+		answer(c, request, passed);
 	json_decref(request);
+	if (passed >= 0)
+		close(passed);
 }
 
 struct control *control_new(struct gate *g, int fd)

@@ -5,11 +5,7 @@
  * A fixed table of flows, found by (protocol, source port or echo identifier, destination).
  * A flow is made when decide() admits its first packet and owns one connected, non-blocking
  * socket on the host; after that its packets pass without another decision until the policy
- * changes or it was idle for IDLE_MS. What comes back is written to the tun device with the
- * source that the sandbox asked.
- *
- * Datagrams of one flow that come in one run from the tun device and have one size leave in
- * one call (UDP_SEGMENT, udp(7)): most of a datagram's cost is its way through the host's stack.
+ * changes or it was idle for IDLE_MS. What it carries is datagram_io.c's.
  *
  * Echo uses the kernel's ping sockets (socket type SOCK_DGRAM, IPPROTO_ICMP), which need no
  * privilege where net.ipv4.ping_group_range admits the gate's group; the kernel puts its own
@@ -20,71 +16,27 @@
 #include "gate/datagrams.h"
 
 #include <errno.h>
-#include <netinet/udp.h>
 #include <seccomp.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 
+#include "gate/datagram_flow.h"
 #include "gate/flow.h"
 #include "gate/judge.h"
 #include "gate/quic_watch.h"
 #include "gate/quota.h"
 
 enum {
-	BUCKETS = 2048,
 	NO_FLOW = UINT16_MAX,
 	IDLE_MS = 120000,
 	SWEEP_MS = 5000,
-	DATAGRAMS_A_TURN = 16,
 	QUIC_PORT = 443,
 	QUIC_LONG_HEADER = 0x80, /* RFC 9000, 17.2 */
-	SEGMENT_MAX = 1452,	 /* fits an MTU of 1500 by IPv6; longer ones may have to be cut */
-	SEGMENTS_MAX = 64,	 /* UDP_MAX_SEGMENTS of Linux 5.15 */
-	RUN_OCTETS = 60000,
 };
 
-enum { ECHO_REQUEST_V4 = 8, ECHO_REPLY_V4 = 0, ECHO_REQUEST_V6 = 128, ECHO_REPLY_V6 = 129 };
+enum { ECHO_REQUEST_V4 = 8, ECHO_REQUEST_V6 = 128 };
 
-const int datagrams_syscalls[] = {SCMP_SYS(socket),
-				  SCMP_SYS(connect),
-				  SCMP_SYS(sendto),
-				  SCMP_SYS(recvmmsg),
-				  SCMP_SYS(sendmsg),
-				  SCMP_SYS(close),
-				  -1};
-
-struct datagram_flow {
-	struct watch watch;
-	struct datagrams *table;
-	bool used;
-	bool is_quic; /* admitted by the server name inside */
-	enum proto proto;
-	uint16_t next;
-	struct endpoint src, dst; /* echo: src.port is the identifier, dst.port 0 */
-	uint64_t host;		  /* of the quota */
-	mono_t last;
-};
-
-/* Datagrams of one flow that wait for the end of the run; all but the last have `segment` octets. */
-struct run {
-	struct datagram_flow *flow; /* NULL: empty */
-	uint16_t segment;
-	uint16_t n;
-	bool last; /* one that is shorter ends it */
-	size_t octets;
-	uint8_t octet[RUN_OCTETS];
-};
-
-struct datagrams {
-	struct gate *gate;
-	struct run run;
-	struct quic_watch *quic;
-	struct timer sweep;
-	uint32_t open;
-	uint16_t used, free;
-	uint16_t bucket[BUCKETS];
-	struct datagram_flow *flow;
-};
+const int datagrams_syscalls[] = {SCMP_SYS(socket), SCMP_SYS(connect), SCMP_SYS(close), -1};
 
 static uint16_t *bucket_of(struct datagrams *d, enum proto proto, const struct endpoint *src,
 			   const struct endpoint *dst)
@@ -95,7 +47,7 @@ static uint16_t *bucket_of(struct datagrams *d, enum proto proto, const struct e
 	memcpy(key + 16, &dst->port, 2);
 	memcpy(key + 18, &src->port, 2);
 	key[20] = (uint8_t)proto;
-	return &d->bucket[name_hash((const char *)key, sizeof(key)) % BUCKETS];
+	return &d->bucket[name_hash((const char *)key, sizeof(key)) % DATAGRAM_BUCKETS];
 }
 
 static struct datagram_flow *find(struct datagrams *d, enum proto proto, const struct endpoint *src,
@@ -116,11 +68,51 @@ static uint16_t slot_of(const struct datagram_flow *fl)
 	return (uint16_t)(fl - fl->table->flow);
 }
 
-static void end_flow(struct datagram_flow *fl)
+static const struct name *flow_name_of(const struct datagram_flow *fl)
+{
+	return fl->name.n ? &fl->name : NULL;
+}
+
+static struct event event_of(const struct datagram_flow *fl, enum record_kind kind,
+			     enum reason reason)
+{
+	return (struct event){
+		.kind = kind,
+		.proto = fl->is_quic		  ? RECORD_QUIC
+			 : fl->proto == PROTO_UDP ? RECORD_UDP
+						  : RECORD_ICMP,
+		.reason = reason,
+		.name = flow_name_of(fl),
+		.addr = &fl->dst.addr,
+		.port = fl->dst.port,
+		.rule = fl->rule,
+	};
+}
+
+static void note(const struct datagram_flow *fl, enum record_kind kind, enum reason reason)
+{
+	struct event e = event_of(fl, kind, reason);
+
+	journal_note(fl->table->gate->journal, &e);
+}
+
+static void note_end(const struct datagram_flow *fl, enum reason why)
+{
+	struct event e = event_of(fl, RECORD_END, why);
+	mono_t now = loop_now(fl->table->gate->loop);
+
+	e.bytes_out = fl->bytes_out;
+	e.bytes_in = fl->bytes_in;
+	e.duration_ms = (uint64_t)((now.ns - fl->begun.ns) / 1000000);
+	journal_note(fl->table->gate->journal, &e);
+}
+
+static void end_flow(struct datagram_flow *fl, enum reason why)
 {
 	struct datagrams *d = fl->table;
 	uint16_t *at = bucket_of(d, fl->proto, &fl->src, &fl->dst);
 
+	note_end(fl, why);
 	if (d->run.flow == fl)
 		d->run.flow = NULL;
 	while (*at != NO_FLOW && *at != slot_of(fl))
@@ -159,106 +151,41 @@ static void give_slot_back(struct datagrams *d, struct datagram_flow *fl)
 
 /* ---- refusals ---- */
 
-static void refuse(struct datagrams *d, const struct packet *p, enum refusal_proto proto,
-		   enum reason r, const struct name *name)
+static void refuse(struct datagrams *d, const struct packet *p, struct event refusal)
 {
 	struct gate *g = d->gate;
-	struct refusal what = {
-		.proto = proto, .reason = r, .name = name, .addr = &p->dst, .port = p->dst_port};
 
-	g->counters.flows_refused++;
-	g->counters.frames_denied++;
-	refusals_note(g->refusals, &what);
+	refusal.kind = RECORD_DENY;
+	refusal.addr = &p->dst;
+	refusal.port = p->dst_port;
+	g->counters->flows_refused++;
+	g->counters->frames_denied++;
+	journal_note(g->journal, &refusal);
 	packet_build_unreachable(tun_begin(g->tun), p, UNREACHABLE_PROHIBITED);
 	tun_send(g->tun);
+}
+
+static enum record_proto word_of(enum proto proto)
+{
+	return proto == PROTO_UDP ? RECORD_UDP : RECORD_ICMP;
 }
 
 static void refuse_judged(struct datagrams *d, const struct packet *p, enum proto proto,
 			  const struct judged *j)
 {
 	const struct endpoint src = {p->src, p->src_port}, dst = {p->dst, p->dst_port};
-	const struct name *name = j->has_name ? &j->name : NULL;
+	struct event refusal = {.proto = word_of(proto),
+				.reason = j->verdict.reason,
+				.name = judged_name(j),
+				.rule = j->verdict.rule};
 	struct name inside;
 
-	if (proto == PROTO_ICMP) {
-		refuse(d, p, REFUSAL_ICMP, j->verdict.reason, name);
-	} else if (p->dst_port != QUIC_PORT) {
-		refuse(d, p, REFUSAL_UDP, j->verdict.reason, name);
-	} else {
+	if (proto == PROTO_UDP && p->dst_port == QUIC_PORT) {
+		refusal.proto = RECORD_QUIC;
 		if (quic_watch_feed(d->quic, &src, &dst, p->payload, &inside) == QUIC_SEEN_NAME)
-			name = &inside;
-		refuse(d, p, REFUSAL_QUIC, j->verdict.reason, name);
+			refusal.name = &inside;
 	}
-}
-
-/* ---- towards the sandbox ---- */
-
-static void tell_unreachable(struct datagram_flow *fl, enum unreachable why)
-{
-	struct gate *g = fl->table->gate;
-	uint8_t octets[IP_HEADERS_MAX];
-	struct buf b = buf_of(octets, sizeof(octets));
-	struct packet p;
-
-	/* The packet that met the error, as far as it must be quoted: its headers. */
-	packet_build_udp(&b, &fl->src, &fl->dst, span_of(NULL, 0));
-	if (b.full || packet_parse(buf_span(&b), &p) != PACKET_OK)
-		return;
-	packet_build_unreachable(tun_begin(g->tun), &p, why);
-	tun_send(g->tun);
-}
-
-static void write_reply(struct datagram_flow *fl, uint8_t *octets, size_t n)
-{
-	struct gate *g = fl->table->gate;
-	struct buf *b = tun_begin(g->tun);
-	uint8_t reply = addr_is_v4(&fl->dst.addr) ? ECHO_REPLY_V4 : ECHO_REPLY_V6;
-
-	if (fl->proto == PROTO_UDP) {
-		packet_build_udp(b, &fl->dst, &fl->src, span_of(octets, n));
-	} else {
-		if (n < 8 || octets[0] != reply)
-			return;
-		octets[4] = (uint8_t)(fl->src.port >> 8);
-		octets[5] = (uint8_t)fl->src.port;
-		packet_build_icmp(b, &fl->dst.addr, &fl->src.addr, span_of(octets, n));
-	}
-	tun_send(g->tun);
-	fl->last = loop_now(g->loop);
-	g->counters.bytes_in += n;
-}
-
-/* The socket's own error is that of a datagram sent before (RFC 1122, 4.1.3.3). */
-static void tell_error(struct datagram_flow *fl, int error)
-{
-	if (error == ECONNREFUSED && fl->proto == PROTO_UDP)
-		tell_unreachable(fl, UNREACHABLE_PORT);
-	else if (error == EHOSTUNREACH || error == ENETUNREACH)
-		tell_unreachable(fl, UNREACHABLE_HOST);
-	else if (error == EPERM || error == EACCES)
-		/* The host's own firewall, or an administrator's ICMP on the way. */
-		tell_unreachable(fl, UNREACHABLE_PROHIBITED);
-}
-
-/* One call for all that has come, at most DATAGRAMS_A_TURN. */
-static void flow_ready(struct watch *w, uint32_t events)
-{
-	static uint8_t octets[DATAGRAMS_A_TURN][IP_PACKET_MAX];
-	struct datagram_flow *fl = sg_container_of(w, struct datagram_flow, watch);
-	struct iovec part[DATAGRAMS_A_TURN];
-	struct mmsghdr message[DATAGRAMS_A_TURN] = {0};
-	int n;
-
-	for (int i = 0; i < DATAGRAMS_A_TURN; i++) {
-		part[i] = (struct iovec){octets[i], sizeof(octets[i])};
-		message[i].msg_hdr.msg_iov = &part[i];
-		message[i].msg_hdr.msg_iovlen = 1;
-	}
-	n = recvmmsg(w->fd, message, DATAGRAMS_A_TURN, MSG_DONTWAIT, NULL);
-	for (int i = 0; i < n; i++)
-		write_reply(fl, octets[i], message[i].msg_len);
-	if (n < 0)
-		tell_error(fl, errno);
+	refuse(d, p, refusal);
 }
 
 /* ---- from the sandbox ---- */
@@ -289,8 +216,10 @@ static void refuse_unopened(struct datagrams *d, const struct packet *p, int err
 
 	if (error == -EMFILE || error == -ENFILE || error == -ENOMEM || error == -EACCES) {
 		/* EACCES: a ping socket outside net.ipv4.ping_group_range; `doctor` names it. */
-		refuse(d, p, p->src_port ? REFUSAL_UDP : REFUSAL_ICMP, REASON_LIMIT_UDP,
-		       j->has_name ? &j->name : NULL);
+		refuse(d, p,
+		       (struct event){.proto = p->src_port ? RECORD_UDP : RECORD_ICMP,
+				      .reason = REASON_LIMIT_UDP,
+				      .name = judged_name(j)});
 		return;
 	}
 	packet_build_unreachable(tun_begin(g->tun), p,
@@ -320,7 +249,6 @@ static struct datagram_flow *open_flow(struct datagrams *d, const struct packet 
 				       enum proto proto, const struct endpoint *src,
 				       const struct endpoint *dst, const struct judged *j)
 {
-	const struct name *name = j->has_name ? &j->name : NULL;
 	enum reason limit = limit_reached(d);
 	struct datagram_flow *fl;
 	uint16_t *bucket;
@@ -328,11 +256,22 @@ static struct datagram_flow *open_flow(struct datagrams *d, const struct packet 
 
 	fl = limit == REASON_NONE ? take_slot(d) : NULL;
 	if (!fl) {
-		refuse(d, p, proto == PROTO_UDP ? REFUSAL_UDP : REFUSAL_ICMP,
-		       limit == REASON_NONE ? REASON_LIMIT_UDP : limit, name);
+		refuse(d, p,
+		       (struct event){.proto = word_of(proto),
+				      .reason = limit == REASON_NONE ? REASON_LIMIT_UDP : limit,
+				      .name = judged_name(j)});
 		return NULL;
 	}
-	*fl = (struct datagram_flow){.watch = {.ready = flow_ready, .fd = -1}, .table = d};
+	*fl = (struct datagram_flow){
+		.watch = {.ready = datagram_ready, .fd = -1},
+		.table = d,
+		.proto = proto,
+		.src = *src,
+		.dst = *dst,
+		.dialled = j->dial[0].addr,
+		.by_default = j->verdict.by_default,
+		.begun = loop_now(d->gate->loop),
+	};
 	fd = open_socket(&j->dial[0], proto);
 	if (fd < 0 || loop_add(d->gate->loop, &fl->watch, fd, EPOLLIN) != 0) {
 		if (fd >= 0)
@@ -342,90 +281,23 @@ static struct datagram_flow *open_flow(struct datagrams *d, const struct packet 
 		return NULL;
 	}
 	fl->used = true;
-	fl->proto = proto;
-	fl->src = *src;
-	fl->dst = *dst;
-	fl->host = quota_host(name, &dst->addr);
 	bucket = bucket_of(d, proto, src, dst);
 	fl->next = *bucket;
 	*bucket = slot_of(fl);
-	d->gate->counters.flows_opened++;
+	d->gate->counters->flows_opened++;
 	arm_sweep(d);
 	return fl;
 }
 
-static void send_one(struct datagram_flow *fl, struct span payload)
+/* By which name, and by what it was admitted: the journal has it from here on. */
+static void set_admitted(struct datagram_flow *fl, const struct name *name, const struct rule *rule)
 {
-	if (send(fl->watch.fd, payload.p, payload.n, MSG_NOSIGNAL) >= 0)
-		fl->table->gate->counters.bytes_out += payload.n;
-	else
-		tell_error(fl, errno);
-}
-
-static bool send_segments(struct run *r)
-{
-	union {
-		struct cmsghdr align;
-		char octets[CMSG_SPACE(sizeof(uint16_t))];
-	} control = {0};
-	struct iovec v = {r->octet, r->octets};
-	struct msghdr m = {.msg_iov = &v,
-			   .msg_iovlen = 1,
-			   .msg_control = control.octets,
-			   .msg_controllen = sizeof(control.octets)};
-	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-
-	c->cmsg_level = SOL_UDP;
-	c->cmsg_type = UDP_SEGMENT;
-	c->cmsg_len = CMSG_LEN(sizeof(r->segment));
-	memcpy(CMSG_DATA(c), &r->segment, sizeof(r->segment));
-	return sendmsg(r->flow->watch.fd, &m, MSG_NOSIGNAL) >= 0;
-}
-
-/* One by one: where the way out takes no segments, each must have its own answer. */
-static void send_each(struct run *r)
-{
-	for (size_t at = 0; at < r->octets; at += r->segment) {
-		size_t n = r->octets - at < r->segment ? r->octets - at : r->segment;
-
-		send_one(r->flow, span_of(r->octet + at, n));
-	}
-}
-
-void datagrams_flush(struct datagrams *d)
-{
-	struct run *r = &d->run;
-
-	if (!r->flow)
-		return;
-	if (r->n > 1 && send_segments(r))
-		d->gate->counters.bytes_out += r->octets;
-	else
-		send_each(r);
-	r->flow = NULL;
-}
-
-static bool fits_run(const struct run *r, const struct datagram_flow *fl, size_t n)
-{
-	return r->flow == fl && !r->last && n <= r->segment && r->n < SEGMENTS_MAX &&
-	       r->octets + n <= RUN_OCTETS;
-}
-
-static void put_in_run(struct datagram_flow *fl, struct span payload)
-{
-	struct run *r = &fl->table->run;
-
-	if (!fits_run(r, fl, payload.n)) {
-		datagrams_flush(fl->table);
-		r->flow = fl;
-		r->segment = (uint16_t)payload.n;
-		r->n = 0;
-		r->octets = 0;
-	}
-	memcpy(r->octet + r->octets, payload.p, payload.n);
-	r->octets += payload.n;
-	r->last = payload.n < r->segment;
-	r->n++;
+	fl->name.n = 0;
+	if (name)
+		fl->name = *name;
+	fl->rule = rule;
+	fl->host = quota_host(name, &fl->dst.addr);
+	note(fl, RECORD_ALLOW, REASON_NONE);
 }
 
 /* `p` is the packet that carried the payload, or the last of several that were kept. */
@@ -437,34 +309,30 @@ static void forward(struct datagram_flow *fl, const struct packet *p, struct spa
 
 	fl->last = loop_now(g->loop);
 	if (quota_left(g->quota, limits, fl->host, &why) < payload.n) {
-		refuse(fl->table, p, fl->proto == PROTO_UDP ? REFUSAL_UDP : REFUSAL_ICMP, why,
-		       NULL);
+		refuse(fl->table, p, event_of(fl, RECORD_DENY, why));
 		return;
 	}
 	quota_spend(g->quota, limits, fl->host, payload.n);
-	if (fl->proto == PROTO_UDP && payload.n > 0 && payload.n <= SEGMENT_MAX) {
-		put_in_run(fl, payload);
-		return;
-	}
-	/* Datagrams of a flow leave in the order in which they came. */
-	datagrams_flush(fl->table);
-	send_one(fl, payload);
+	datagram_send(fl, payload);
 }
 
 /* With `quic: allow`: the server name must be admitted and looked up for this address. */
-static bool admit_quic(struct datagrams *d, const struct packet *p, const struct endpoint *dst,
-		       enum quic_seen seen, const struct name *inside, const struct name *bound)
+static struct verdict admit_quic(struct datagrams *d, const struct packet *p,
+				 const struct endpoint *dst, enum quic_seen seen,
+				 const struct name *inside, const struct name *bound)
 {
-	struct verdict v;
+	struct event refusal = {.proto = RECORD_QUIC, .name = inside};
+	struct verdict v = {.reason = REASON_NO_SERVER_NAME};
 
-	if (seen != QUIC_SEEN_NAME) {
-		refuse(d, p, REFUSAL_QUIC, REASON_NO_SERVER_NAME, bound);
-		return false;
-	}
-	v = judge_server_name(d->gate, dst, inside, NULL, NULL);
+	if (seen == QUIC_SEEN_NAME)
+		v = judge_server_name(d->gate, dst, inside, NULL, NULL);
+	else
+		refusal.name = bound;
+	refusal.reason = v.reason;
+	refusal.rule = v.rule;
 	if (!v.allow)
-		refuse(d, p, REFUSAL_QUIC, v.reason, inside);
-	return v.allow;
+		refuse(d, p, refusal);
+	return v;
 }
 
 static void forward_kept(struct datagram_flow *fl, const struct packet *p)
@@ -480,16 +348,18 @@ static void begin_quic(struct datagrams *d, const struct packet *p, const struct
 		       const struct endpoint *dst, const struct judged *j)
 {
 	struct datagram_flow *fl;
+	struct verdict v;
 	struct name name;
 	enum quic_seen seen = quic_watch_feed(d->quic, src, dst, p->payload, &name);
 
-	if (seen == QUIC_SEEN_WAIT ||
-	    !admit_quic(d, p, dst, seen, &name, j->has_name ? &j->name : NULL))
+	if (seen == QUIC_SEEN_WAIT)
 		return;
-	fl = open_flow(d, p, PROTO_UDP, src, dst, j);
+	v = admit_quic(d, p, dst, seen, &name, judged_name(j));
+	fl = v.allow ? open_flow(d, p, PROTO_UDP, src, dst, j) : NULL;
 	if (!fl)
 		return;
 	fl->is_quic = true;
+	set_admitted(fl, &name, v.rule);
 	forward_kept(fl, p);
 }
 
@@ -502,14 +372,25 @@ static void go_on_quic(struct datagram_flow *fl, const struct packet *p)
 {
 	struct datagrams *d = fl->table;
 	struct name name;
+	struct verdict v;
 	enum quic_seen seen = QUIC_SEEN_OTHER;
 
 	if (p->payload.n && p->payload.p[0] & QUIC_LONG_HEADER)
 		seen = quic_watch_feed(d->quic, &fl->src, &fl->dst, p->payload, &name);
 	if (seen == QUIC_SEEN_OTHER)
 		forward(fl, p, p->payload);
-	else if (seen != QUIC_SEEN_WAIT && admit_quic(d, p, &fl->dst, seen, &name, NULL))
-		forward_kept(fl, p);
+	if (seen == QUIC_SEEN_OTHER || seen == QUIC_SEEN_WAIT)
+		return;
+	v = admit_quic(d, p, &fl->dst, seen, &name, NULL);
+	if (!v.allow)
+		return;
+	if (!name_equal(&fl->name, &name)) {
+		note_end(fl, REASON_NONE);
+		fl->bytes_out = fl->bytes_in = 0;
+		fl->begun = loop_now(d->gate->loop);
+		set_admitted(fl, &name, v.rule);
+	}
+	forward_kept(fl, p);
 }
 
 static void take(struct datagrams *d, const struct packet *p, enum proto proto, uint16_t src_port,
@@ -537,8 +418,10 @@ static void take(struct datagrams *d, const struct packet *p, enum proto proto, 
 		return;
 	}
 	fl = open_flow(d, p, proto, &src, &dst, &j);
-	if (fl)
-		forward(fl, p, payload);
+	if (!fl)
+		return;
+	set_admitted(fl, judged_name(&j), j.verdict.rule);
+	forward(fl, p, payload);
 }
 
 void datagrams_take_udp(struct datagrams *d, const struct packet *p)
@@ -553,7 +436,7 @@ void datagrams_take_echo(struct datagrams *d, const struct packet *p)
 
 	/* Errors and replies of the sandbox concern nobody: what it gets, the gate wrote. */
 	if (p->payload.p[0] != request || p->payload.p[1] != 0) {
-		d->gate->counters.frames_noise++;
+		d->gate->counters->frames_noise++;
 		return;
 	}
 	take(d, p, PROTO_ICMP, id, p->payload);
@@ -564,17 +447,52 @@ uint32_t datagrams_open(const struct datagrams *d)
 	return d->open;
 }
 
+/* QUIC is admitted twice: as datagrams to that name, and then as TCP to it would be. */
+static struct verdict judge_flow_again(const struct datagram_flow *fl)
+{
+	const struct gate *g = fl->table->gate;
+	struct destination d = {
+		DEST_CONNECT, flow_name_of(fl), &fl->dialled, fl->dst.port, PROTO_UDP, NULL, NULL};
+	struct admitted a = {.dst = &fl->dst,
+			     .dialled = &fl->dialled,
+			     .proto = fl->proto,
+			     .name = flow_name_of(fl),
+			     .inside = fl->is_quic,
+			     .by_default = fl->by_default};
+	struct verdict v;
+
+	if (!fl->is_quic)
+		return judge_again(g, &a);
+	decide(g->rules, g->host, &d, &v);
+	if (!v.allow)
+		return v;
+	a.proto = PROTO_TCP;
+	return judge_again(g, &a);
+}
+
+static void rejudge(struct datagram_flow *fl)
+{
+	struct verdict v = judge_flow_again(fl);
+	struct event refusal = event_of(fl, RECORD_DENY, v.reason);
+
+	fl->rule = v.rule;
+	if (v.allow)
+		return;
+	refusal.rule = v.rule;
+	fl->table->gate->counters->flows_refused++;
+	journal_note(fl->table->gate->journal, &refusal);
+	if (fl->proto == PROTO_UDP)
+		datagram_tell_unreachable(fl, UNREACHABLE_PROHIBITED);
+	end_flow(fl, v.reason);
+}
+
 void datagrams_rejudge(struct datagrams *d)
 {
 	for (uint16_t i = 0; i < d->used; i++) {
-		struct datagram_flow *fl = &d->flow[i];
-		struct judged j;
-
-		if (!fl->used)
+		if (!d->flow[i].used)
 			continue;
-		judge_destination(d->gate, &fl->dst, fl->proto, &j);
-		if (j.kind != JUDGED_FORWARD)
-			end_flow(fl);
+		d->flow[i].rule = NULL; /* of the policy before */
+		rejudge(&d->flow[i]);
 	}
 }
 
@@ -587,7 +505,7 @@ static void sweep(struct timer *t)
 		struct datagram_flow *fl = &d->flow[i];
 
 		if (fl->used && mono_before(mono_add_ms(fl->last, IDLE_MS), now))
-			end_flow(fl);
+			end_flow(fl, REASON_NONE);
 	}
 	arm_sweep(d);
 }

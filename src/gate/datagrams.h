@@ -24,7 +24,10 @@ void datagrams_take_echo(struct datagrams *d, const struct packet *p);
 /* Sends what datagrams_take_udp() put together; after each run of packets. */
 void datagrams_flush(struct datagrams *d);
 
-/* Ends every flow that would not be admitted now. */
+/*
+ * Ends every flow that would not be admitted now, and tells the sandbox. The others name the rules
+ * of the present policy from here on.
+ */
 void datagrams_rejudge(struct datagrams *d);
 
 extern const int datagrams_syscalls[];

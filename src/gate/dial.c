@@ -80,7 +80,9 @@ void dial_fail(struct flow *fl, int error)
 {
 	if (error == -EMFILE || error == -ENFILE || error == -ENOBUFS || error == -ENOMEM ||
 	    error == -EADDRNOTAVAIL)
-		flow_refuse(fl, REFUSAL_TCP, REASON_LIMIT_FLOWS, fl->name.n ? &fl->name : NULL);
+		flow_refuse(fl, (struct event){.proto = RECORD_TCP,
+					       .reason = REASON_LIMIT_FLOWS,
+					       .name = flow_name(fl)});
 	answer_failed_dial(fl, error);
 	flow_table_free(fl);
 }

@@ -37,7 +37,7 @@ static void take_tcp(struct gate *g, const struct packet *p)
 		return;
 	}
 	/* The airlock sends only a SYN here; anything else has no owner. */
-	g->counters.frames_denied++;
+	g->counters->frames_denied++;
 	if (kind & TCP_RST)
 		return;
 	packet_build_reset(tun_begin(g->tun), p);
@@ -47,7 +47,7 @@ static void take_tcp(struct gate *g, const struct packet *p)
 /* A protocol that the gate does not carry (SCTP, GRE, ESP, ...). */
 static void refuse_protocol(struct gate *g, const struct packet *p)
 {
-	g->counters.frames_denied++;
+	g->counters->frames_denied++;
 	packet_build_unreachable(tun_begin(g->tun), p, UNREACHABLE_PROHIBITED);
 	tun_send(g->tun);
 }
@@ -64,7 +64,7 @@ void dispatch_packet(void *ctx, struct span octets)
 	enum packet_error e = packet_parse(octets, &p);
 
 	if ((e != PACKET_OK && e != PACKET_OTHER_PROTOCOL) || !is_from_sandbox(g, &p))
-		g->counters.frames_noise++;
+		g->counters->frames_noise++;
 	else if (e == PACKET_OTHER_PROTOCOL)
 		refuse_protocol(g, &p);
 	else if (p.proto == IP_TCP)

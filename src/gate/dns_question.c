@@ -19,6 +19,14 @@ void question_begin(const struct question *qn, enum dns_rcode rcode, struct dns_
 	dns_build_begin(d, qn->q, rcode, qn->desk->message + TCP_PREFIX, size);
 }
 
+static void note_allowed(const struct question *qn)
+{
+	journal_note(qn->desk->config.journal, &(struct event){.kind = RECORD_ALLOW,
+							       .proto = RECORD_DNS,
+							       .name = qn->name,
+							       .rule = qn->verdict.rule});
+}
+
 /* Each question ends here, in one of the three counters. */
 static void finish(const struct question *qn, struct dns_builder *d, uint64_t *counter)
 {
@@ -36,7 +44,8 @@ static void finish(const struct question *qn, struct dns_builder *d, uint64_t *c
 
 void question_answer(const struct question *qn, struct dns_builder *d)
 {
-	finish(qn, d, &qn->desk->counters.answered);
+	note_allowed(qn);
+	finish(qn, d, &qn->desk->config.counters->answered);
 }
 
 void question_own_soa(const struct question *qn, enum dns_rcode rcode, struct dns_builder *d,
@@ -73,7 +82,8 @@ void question_reply_failed(const struct question *qn)
 
 	question_begin(qn, DNS_SERVFAIL, &d);
 	dns_build_ede(&d, DNS_EDE_NO_REACHABLE_AUTHORITY, reason_sentence(REASON_RESOLVER_FAILED));
-	finish(qn, &d, &qn->desk->counters.failed);
+	note_allowed(qn);
+	finish(qn, &d, &qn->desk->config.counters->failed);
 }
 
 /*
@@ -97,10 +107,13 @@ static const struct name *name_to_note(const struct question *qn)
 
 void question_note_refusal(const struct question *qn, enum reason reason, const struct addr *a)
 {
-	struct refusal r = {.proto = REFUSAL_DNS, .reason = reason, .addr = a};
-
-	r.name = name_to_note(qn);
-	refusals_note(qn->desk->config.refusals, &r);
+	journal_note(qn->desk->config.journal, &(struct event){.kind = RECORD_DENY,
+							       .proto = RECORD_DNS,
+							       .reason = reason,
+							       .name = qn->name,
+							       .addr = a,
+							       .rule = qn->verdict.rule,
+							       .counted_as = name_to_note(qn)});
 }
 
 /* The remedy for a person who reads it, or at least the reason. */
@@ -111,8 +124,7 @@ static void put_reason(const struct question *qn, struct dns_builder *d, enum re
 
 	remedy[0] = 0;
 	if (qn->name)
-		remedy_format(&(struct remedy_for){.sandbox = qn->desk->config.sandbox}, &dest,
-			      reason, remedy);
+		remedy_format(qn->desk->config.remedy, &dest, reason, remedy);
 	dns_build_ede(d, DNS_EDE_BLOCKED, remedy[0] ? remedy : reason_sentence(reason));
 }
 
@@ -128,7 +140,7 @@ void question_refuse(const struct question *qn, enum reason reason)
 	put_reason(qn, &d, reason, remedy);
 	if (nxdomain)
 		question_own_soa(qn, rcode, &d, NAMES_TTL_MIN);
-	finish(qn, &d, &qn->desk->counters.refused);
+	finish(qn, &d, &qn->desk->config.counters->refused);
 }
 
 /* A message that is no question: the answer says so, whatever `dns_refusal` is. */
@@ -141,7 +153,7 @@ void question_refuse_message(const struct question *qn, enum dns_rcode rcode)
 	question_begin(qn, rcode, &d);
 	if (rcode == DNS_REFUSED)
 		dns_build_ede(&d, DNS_EDE_BLOCKED, reason_sentence(reason));
-	finish(qn, &d, &qn->desk->counters.refused);
+	finish(qn, &d, &qn->desk->config.counters->refused);
 }
 
 /* No command to allow it is given: whoever owns the name chose the address. */
@@ -154,5 +166,5 @@ void question_reply_withheld(const struct question *qn)
 	question_begin(qn, DNS_NOERROR, &d);
 	dns_build_ede(&d, DNS_EDE_BLOCKED, reason);
 	question_own_soa(qn, DNS_NOERROR, &d, NAMES_TTL_MIN);
-	finish(qn, &d, &qn->desk->counters.refused);
+	finish(qn, &d, &qn->desk->config.counters->refused);
 }

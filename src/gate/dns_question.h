@@ -18,7 +18,6 @@ enum {
 /* What all questions share. */
 struct dns_desk {
 	struct dns_server_config config;
-	struct dns_counters counters;
 	struct search_list search_list;
 	uint8_t message[2 + 65535]; /* the one being built; 2 octets of length for TCP before it */
 };

@@ -34,7 +34,6 @@ struct pending {
 
 struct dns_server {
 	struct dns_desk desk;
-	struct wildcards *wildcards;
 	struct pending *free;
 	size_t n_used; /* places that were ever taken: the others are untouched memory */
 	struct pending pool[PENDING_MAX];
@@ -188,8 +187,8 @@ static enum reason check_wildcard_limits(struct dns_server *s, const struct ques
 	    longest_label(qn->name->s, qn->name->n - rule->name_n - 1u) >
 		    limits->wildcard_label_length)
 		return REASON_LIMIT_NAME_LENGTH;
-	if (!wildcards_admit(s->wildcards, span_of(rule_name(rule), rule->name_n), qn->name,
-			     limits->wildcard_names_per_minute, qn->now))
+	if (!wildcards_admit(s->desk.config.wildcards, span_of(rule_name(rule), rule->name_n),
+			     qn->name, limits->wildcard_names_per_minute, qn->now))
 		return REASON_LIMIT_NAMES;
 	return REASON_NONE;
 }
@@ -238,7 +237,7 @@ void dns_server_query(struct dns_server *s, const struct dns_client *client, str
 
 	switch (dns_query_parse(message, &q, &rcode)) {
 	case DNS_PARSE_DROP:
-		s->desk.counters.refused++;
+		s->desk.config.counters->refused++;
 		question_note_refusal(&qn, REASON_MALFORMED_DNS, NULL);
 		return;
 	case DNS_PARSE_ERROR:
@@ -265,29 +264,11 @@ struct dns_server *dns_server_new(const struct dns_server_config *c)
 	if (s == MAP_FAILED)
 		return NULL;
 	s->desk.config = *c;
-	s->wildcards = wildcards_new();
-	if (!s->wildcards) {
-		dns_server_free(s);
-		return NULL;
-	}
 	return s;
 }
 
 void dns_server_free(struct dns_server *s)
 {
-	if (!s)
-		return;
-	wildcards_free(s->wildcards);
-	munmap(s, sizeof(*s));
-}
-
-void dns_server_count(const struct dns_server *s, struct dns_counters *out)
-{
-	*out = s->desk.counters;
-}
-
-void dns_server_each_wildcard(const struct dns_server *s,
-			      void (*each)(void *ctx, const struct dns_wildcard *w), void *ctx)
-{
-	wildcards_each(s->wildcards, each, ctx);
+	if (s)
+		munmap(s, sizeof(*s));
 }

@@ -8,9 +8,10 @@
 #define SG_GATE_DNS_SERVER_H
 
 #include "base/clock.h"
+#include "gate/journal.h"
 #include "gate/names.h"
-#include "gate/refusals.h"
 #include "gate/resolver.h"
+#include "gate/totals.h"
 #include "gate/wildcards.h"
 #include "policy/decide.h"
 
@@ -30,8 +31,10 @@ struct dns_server_config {
 	struct loop *loop; /* for the time at which an answer arrives */
 	struct names *names;
 	struct resolver *resolver;
-	struct refusals *refusals;
-	const char *sandbox;		    /* its name, for remedies; outlives the server */
+	struct journal *journal;
+	struct wildcards *wildcards;	    /* what was asked under each, and its limit */
+	struct dns_counters *counters;	    /* of every question ever */
+	const struct remedy_for *remedy;    /* changed in place by its owner */
 	const struct ruleset *const *rules; /* where the present one stands; read anew each time */
 	const struct host_prefixes *host;   /* changed in place by its owner; may be NULL */
 	struct addr gate_v4, gate_v6;	    /* the gate's own, in the airlock */
@@ -49,16 +52,5 @@ void dns_server_free(struct dns_server *s);
 /* One message of the sandbox. The reply may be called before this returns, later, or never. */
 void dns_server_query(struct dns_server *s, const struct dns_client *client, struct span message,
 		      mono_t now);
-
-struct dns_counters {
-	uint64_t answered; /* answers that were not refusals, NXDOMAIN and NODATA included */
-	uint64_t refused;
-	uint64_t failed; /* the resolver did not answer */
-};
-void dns_server_count(const struct dns_server *s, struct dns_counters *out);
-
-/* Calls `each` once a wildcard that names were seen under, for `egress`. */
-void dns_server_each_wildcard(const struct dns_server *s,
-			      void (*each)(void *ctx, const struct dns_wildcard *w), void *ctx);
 
 #endif

@@ -61,17 +61,16 @@ void flow_abort(struct flow *fl)
 	flow_table_free(fl);
 }
 
-void flow_refuse(struct flow *fl, enum refusal_proto proto, enum reason r, const struct name *n)
+void flow_cut(struct flow *fl)
 {
-	struct refusal what = {.proto = proto,
-			       .reason = r,
-			       .name = n,
-			       .addr = &fl->dst.addr,
-			       .port = fl->dst.port};
+	static const struct linger reset_on_close = {1, 0};
+	struct side *const sides[] = {&fl->in, &fl->out};
 
-	fl->gate->counters.flows_refused++;
-	fl->gate->counters.frames_denied++;
-	refusals_note(fl->gate->refusals, &what);
+	for (size_t i = 0; i < 2; i++)
+		if (sides[i]->watch.fd >= 0 && sides[i]->orderly)
+			setsockopt(sides[i]->watch.fd, SOL_SOCKET, SO_LINGER, &reset_on_close,
+				   sizeof(reset_on_close));
+	flow_abort(fl);
 }
 
 void flow_set_timer(struct flow *fl, int64_t ms)
@@ -282,7 +281,7 @@ void flow_begin_relay(struct flow *fl)
 	relay_run(fl);
 }
 
-/* ---- joined flows, sweep, rejudge ---- */
+/* ---- joined flows, sweep ---- */
 
 void flows_join(struct flows *f, int sandbox_fd, int world_fd)
 {
@@ -334,15 +333,6 @@ static void sweep(struct timer *t)
 	arm_sweep(f);
 }
 
-static bool still_admitted(const struct flow *fl)
-{
-	const struct name *name = fl->name.n ? &fl->name : NULL;
-
-	if (fl->state == FLOW_FREE || fl->state == FLOW_DNS || !fl->src.port)
-		return true;
-	return judge_still_admits(fl->gate, &fl->dst, &fl->dial[fl->at_dial].addr, PROTO_TCP, name);
-}
-
 uint32_t flows_sending(const struct flows *f)
 {
 	uint32_t n = 0;
@@ -353,16 +343,6 @@ uint32_t flows_sending(const struct flows *f)
 		n += fl->state >= FLOW_OFFERED && fl->state <= FLOW_RELAYING && !fl->up.ended;
 	}
 	return n;
-}
-
-void flows_rejudge(struct flows *f)
-{
-	for (uint32_t i = 0; i < f->used; i++) {
-		struct flow *fl = &f->flow[i];
-
-		if (!still_admitted(fl))
-			flow_abort(fl);
-	}
 }
 
 /* ---- start ---- */

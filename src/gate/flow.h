@@ -16,6 +16,11 @@
  *
  * A flow owns its sockets, its timer and the pipes it borrows. It is found by its
  * 4-tuple from DIALING on. Flows made by --publish start in RELAYING and have no 4-tuple.
+ *
+ * The journal hears of a flow when all that is to be judged of it has been admitted, the name
+ * inside included (`noted`), or else at its end; then of its end. One that was refused inside,
+ * before an octet passed, is a refusal and nothing else.
+ *
  * Nothing leaves the host for a flow before decide() admitted it, and no octet of the
  * client leaves before its server name was admitted, where the rule is by name.
  */
@@ -61,6 +66,19 @@ struct direction {
 
 enum inspection { INSPECT_NOTHING, INSPECT_TLS, INSPECT_HTTP };
 
+/* Plain HTTP: the guard, and the request that was admitted last, as far as it is judged again. */
+struct flow_http {
+	struct http_guard guard;
+	uint32_t requests; /* that were admitted */
+	uint16_t status;   /* of the first answer; 0: not seen */
+	bool answer_read;  /* it is not looked for any more */
+	bool path_cut;	   /* the path was longer */
+	bool has_refused;
+	struct name refused; /* when refusing and has_refused: the name that was */
+	char method[RECORD_METHOD_MAX];
+	char path[RECORD_PATH_MAX]; /* without its query */
+};
+
 struct flow {
 	enum flow_state state;
 	uint32_t next;	     /* in its hash chain, or in the free list */
@@ -71,7 +89,12 @@ struct flow {
 	struct direction up, down;
 	struct timer timer;
 	enum inspection inspection;
+	const struct rule *rule; /* that admitted it, of the present ruleset; NULL: none */
+	mono_t begun;
+	bool noted;		 /* the journal has its admission, and will have its end */
+	bool has_ech;		 /* TLS: its hello was encrypted, or greased */
 	bool by_default;	 /* admitted by the base, not by a rule */
+	enum reason ended_for;	 /* what cut or refused it; REASON_NONE: nothing */
 	bool no_delay;		 /* set on the host's socket already */
 	bool keepalive;		 /* set on the host's socket already */
 	uint16_t unanswered;	 /* DNS: questions that were taken and not answered yet */
@@ -85,10 +108,10 @@ struct flow {
 	struct endpoint dial[DIAL_MAX];
 	uint8_t syn_octets;
 	uint8_t syn[IP_HEADERS_MAX];
-	struct name name; /* bound or server name; n == 0: none */
+	struct name name; /* that admitted it: bound, server name or Host; n == 0: none */
 	union {
 		struct tls_hello hello;
-		struct http_guard http;
+		struct flow_http http;
 		struct dns_stream *dns;
 	} peek;
 	struct http_status status;
@@ -118,20 +141,37 @@ void flows_join(struct flows *f, int sandbox_fd, int world_fd);
 /* What flow_queue() put off; at the end of each turn. */
 void flows_run_queue(struct flows *f);
 
-/* Ends every flow that would not be admitted now: the host has got an address, or another policy. */
+/*
+ * rejudge.c: cuts every flow that would not be admitted now, since the host has got an address or
+ * there is another policy, whose rules the others name from here on. One that --publish made stays.
+ */
 void flows_rejudge(struct flows *f);
 
 /* For the modules that move a flow on. */
+static inline const struct name *flow_name(const struct flow *fl)
+{
+	return fl->name.n ? &fl->name : NULL;
+}
+
 uint32_t flow_slot(const struct flow *fl);
 void flow_queue(struct flow *fl); /* go on in the next turn */
 void flow_set_timer(struct flow *fl, int64_t ms);
 void flow_close(struct flow *fl); /* orderly: both ends saw the end of stream */
 void flow_abort(struct flow *fl); /* RST both ways */
-void flow_refuse(struct flow *fl, enum refusal_proto proto, enum reason r, const struct name *n);
+void flow_cut(struct flow *fl);	  /* RST both ways, also where the stream had come to its end */
 void flow_linger(struct flow *fl, struct span last_words); /* write, half-close, drain */
 void flow_begin_relay(struct flow *fl);
 /* All that was to go to this side has gone: the kernel delivers it, whatever the gate does next. */
 void flow_complete_side(struct side *s);
+
+/*
+ * flow_journal.c: what the journal hears of a flow. flow_refuse() fills in the address and the
+ * port, and counts.
+ */
+void flow_refuse(struct flow *fl, struct event refusal);
+void flow_note_admitted(struct flow *fl);
+void flow_note_request(struct flow *fl, const struct http_request *rq);
+void flow_note_end(struct flow *fl);
 
 /* relay.c */
 enum moved {
@@ -151,6 +191,10 @@ extern const int relay_syscalls[];
  * or refuses, or gives nothing and waits for more.
  */
 void inspect_client(struct flow *fl, struct span seen);
+/* What was to be inspected need not be any more: all of it passes. */
+void inspect_nothing(struct flow *fl);
+/* The first octets of the server pass by: what status do they give? */
+void inspect_answer(struct flow *fl, struct span passing);
 /* Looks at what the server sent while a protocol switch is open; gives `down.credit`. */
 void inspect_server(struct flow *fl, struct span seen);
 /* The answers before the refused request have all passed: the refusal itself. */

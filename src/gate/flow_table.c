@@ -66,7 +66,7 @@ struct flow *flow_table_take(struct flows *f)
 	if (f->free != NO_FLOW) {
 		fl = &f->flow[f->free];
 		f->free = fl->next;
-	} else if (f->used < f->max) {
+	} else if (f->used <= f->max) {
 		fl = &f->flow[f->used++];
 	} else {
 		return NULL;
@@ -75,6 +75,7 @@ struct flow *flow_table_take(struct flows *f)
 	*fl = (struct flow){
 		.next = NO_FLOW,
 		.generation = generation,
+		.begun = loop_now(f->gate->loop),
 		.gate = f->gate,
 		.in = {.watch = {.ready = flow_in_ready, .fd = -1}, .writable = true},
 		.out = {.watch = {.ready = flow_out_ready, .fd = -1}},
@@ -99,6 +100,7 @@ void flow_table_free(struct flow *fl)
 {
 	struct flows *f = flow_table(fl);
 
+	flow_note_end(fl);
 	if (fl->src.port)
 		unlink_flow(f, fl);
 	if (fl->state == FLOW_DNS)
@@ -124,13 +126,10 @@ bool flow_table_init(struct flows *f, uint32_t max)
 	while (buckets < max)
 		buckets *= 2;
 	f->max = max;
-	f->flow = mmap(NULL, max * sizeof(struct flow), PROT_READ | PROT_WRITE,
+	f->used = 1; /* slot 0 is "none" */
+	f->flow = mmap(NULL, (max + (size_t)1) * sizeof(struct flow), PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	f->bucket = malloc(buckets * sizeof(*f->bucket));
-	if (f->flow == MAP_FAILED || !f->bucket)
-		return false;
-	memset(f->bucket, 0xff, buckets * sizeof(*f->bucket));
+	f->bucket = calloc(buckets, sizeof(*f->bucket));
 	f->bucket_mask = buckets - 1;
-	f->free = f->queue = NO_FLOW;
-	return true;
+	return f->flow != MAP_FAILED && f->bucket;
 }

@@ -11,7 +11,8 @@
 
 #include "gate/flow.h"
 
-enum { NO_FLOW = UINT32_MAX };
+/* Slot 0 is never used, so that fresh memory is an empty table. */
+enum { NO_FLOW = 0 };
 
 /* What both ends of a flow are watched for, edge-triggered. */
 enum { FLOW_EVENTS = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI };
@@ -24,7 +25,8 @@ struct flow_listener {
 struct flows {
 	struct gate *gate;
 	struct flow *flow;
-	uint32_t max, used; /* slots ever touched are below `used` */
+	uint32_t max;  /* flows that find a place */
+	uint32_t used; /* slots ever touched are below it */
 	uint32_t open;
 	uint32_t free, queue;
 	uint32_t *bucket;
@@ -62,6 +64,9 @@ void flow_table_free(struct flow *fl);
 
 /* Octets in flight are lost with their pipes. */
 void flow_drop_pipes(struct flow *fl);
+
+/* handshake.c: what was judged of its destination: the rule, the name, what is to be inspected. */
+void flow_set_judged(struct flow *fl, const struct judged *j);
 
 /* handshake.c: the events of a listener, and the answer to a SYN that is still held. */
 void handshake_accept(struct watch *w, uint32_t events);

@@ -20,7 +20,7 @@
 #include "gate/isolate.h"
 #include "gate/parts.h"
 
-enum { KEPT_MAX = 128 };
+enum { KEPT_MAX = 128, KEPT_OWN = 8 };
 
 enum { EXIT_GATE_FAILED = 1 };
 
@@ -29,13 +29,14 @@ static int begin(struct gate *g, const struct gate_setup *s, struct err *e)
 	int keep[KEPT_MAX];
 	size_t n = 0;
 
-	if (s->n_publish > KEPT_MAX - 8)
-		return err_set(e, "cannot publish more than %d ports", KEPT_MAX - 8);
+	if (s->n_publish > KEPT_MAX - KEPT_OWN)
+		return err_set(e, "cannot publish more than %d ports", KEPT_MAX - KEPT_OWN);
 	keep[n++] = s->tun;
 	keep[n++] = s->listen_v4;
 	keep[n++] = s->listen_v6;
 	keep[n++] = s->door;
 	keep[n++] = s->control;
+	keep[n++] = s->wake;
 	for (size_t i = 0; i < s->n_publish; i++)
 		keep[n++] = s->publish[i].listener;
 	if (isolate_early(keep, n, e) != 0)
@@ -52,8 +53,6 @@ int gate_main(const struct gate_setup *s)
 	int r;
 
 	signal(SIGPIPE, SIG_IGN);
-	gate.sandbox = s->sandbox;
-	gate.rules = s->rules;
 	if (begin(&gate, s, &e) != 0) {
 		control_say_failed(s->control, &e);
 		return EXIT_GATE_FAILED;

@@ -9,8 +9,9 @@
 #ifndef SG_GATE_GATE_H
 #define SG_GATE_GATE_H
 
-#include "base/addr.h"
 #include "audit/record.h"
+#include "base/addr.h"
+#include "gate/totals.h"
 #include "policy/decide.h"
 
 enum { RESOLVER_SERVERS_MAX = 8, HOST_NAMES_MAX = 1024 };
@@ -40,12 +41,14 @@ struct gate_setup {
 	int control; /* SOCK_SEQPACKET to the supervisor: JSON messages, docs/protocol.md */
 	const struct gate_publish *publish;
 	size_t n_publish;
-	const struct ruleset *rules;
+	struct ruleset
+		*rules; /* of the process forked: freed when another policy takes its place */
 	const struct host_prefixes *host;
 	const struct resolver_config *resolver;
 	const struct catalogue *catalogue; /* for remedies; lives as long as the process */
 	struct ring *ring;		   /* audit/record.h; NULL: nothing is kept */
 	int wake;			   /* eventfd of the ring's reader, or -1 */
+	const struct gate_totals *totals;  /* what gates before counted; NULL: begins at nothing */
 };
 
 /* Never returns to the caller's code: the result is the exit status of the process. */

@@ -15,6 +15,7 @@
 #include "gate/flow_table.h"
 
 enum {
+	HTTP_PORT = 80,
 	ACCEPTS_A_TURN = 64,
 	FIRST_OCTET_MS = 60000, /* a browser opens connections ahead of need */
 };
@@ -33,18 +34,21 @@ void handshake_reset_held(struct flow *fl)
 	tun_send(fl->gate->tun);
 }
 
+/* `j` may be NULL: it was not judged. */
 static void refuse_syn(struct gate *g, const struct packet *p, enum reason r,
-		       const struct name *name)
+		       const struct judged *j)
 {
-	struct refusal what = {.proto = REFUSAL_TCP,
-			       .reason = r,
-			       .name = name,
-			       .addr = &p->dst,
-			       .port = p->dst_port};
+	struct event what = {.kind = RECORD_DENY,
+			     .proto = RECORD_TCP,
+			     .reason = r,
+			     .name = j ? judged_name(j) : NULL,
+			     .addr = &p->dst,
+			     .port = p->dst_port,
+			     .rule = j ? j->verdict.rule : NULL};
 
-	g->counters.flows_refused++;
-	g->counters.frames_denied++;
-	refusals_note(g->refusals, &what);
+	g->counters->flows_refused++;
+	g->counters->frames_denied++;
+	journal_note(g->journal, &what);
 	packet_build_reset(tun_begin(g->tun), p);
 	tun_send(g->tun);
 }
@@ -65,11 +69,15 @@ bool flows_within_rate(struct flows *f)
 	return true;
 }
 
-static enum inspection inspection_for(const struct judged *j, uint16_t port)
+void flow_set_judged(struct flow *fl, const struct judged *j)
 {
-	if (!j->verdict.check_name)
-		return INSPECT_NOTHING;
-	return port == 80 ? INSPECT_HTTP : INSPECT_TLS;
+	fl->inspection = !j->verdict.check_name	     ? INSPECT_NOTHING
+			 : fl->dst.port == HTTP_PORT ? INSPECT_HTTP
+						     : INSPECT_TLS;
+	fl->by_default = j->verdict.by_default;
+	fl->rule = j->verdict.rule;
+	if (j->has_name)
+		fl->name = j->name;
 }
 
 static void save_syn(struct flow *fl, const struct packet *p)
@@ -94,13 +102,12 @@ static void begin_flow(struct flow *fl, const struct packet *p, const struct jud
 		return;
 	}
 	fl->state = FLOW_DIALING;
-	fl->inspection = inspection_for(j, p->dst_port);
-	fl->by_default = j->verdict.by_default;
-	if (j->has_name)
-		fl->name = j->name;
+	flow_set_judged(fl, j);
 	fl->n_dial = j->n_dial;
 	memcpy(fl->dial, j->dial, sizeof(fl->dial));
-	fl->gate->counters.flows_opened++;
+	fl->gate->counters->flows_opened++;
+	if (fl->inspection == INSPECT_NOTHING)
+		flow_note_admitted(fl);
 	r = dial_begin(fl);
 	if (r != 0)
 		dial_fail(fl, r);
@@ -115,16 +122,16 @@ static void open_flow(struct flows *f, const struct packet *p)
 
 	judge_destination(f->gate, &dst, PROTO_TCP, &j);
 	if (j.kind == JUDGED_REFUSED) {
-		refuse_syn(f->gate, p, j.verdict.reason, j.has_name ? &j.name : NULL);
+		refuse_syn(f->gate, p, j.verdict.reason, &j);
 		return;
 	}
 	if (!flows_within_rate(f)) {
-		refuse_syn(f->gate, p, REASON_LIMIT_RATE, j.has_name ? &j.name : NULL);
+		refuse_syn(f->gate, p, REASON_LIMIT_RATE, &j);
 		return;
 	}
 	fl = f->open + datagrams_open(f->gate->datagrams) < l->flows ? flow_table_take(f) : NULL;
 	if (!fl) {
-		refuse_syn(f->gate, p, REASON_LIMIT_FLOWS, j.has_name ? &j.name : NULL);
+		refuse_syn(f->gate, p, REASON_LIMIT_FLOWS, &j);
 		return;
 	}
 	begin_flow(fl, p, &j);

@@ -20,7 +20,7 @@
 
 #include "gate/flow.h"
 
-enum { LATER_REFUSAL_MS = 10000 };
+enum { LATER_REFUSAL_MS = 10000, REFUSAL_STATUS = 403 };
 
 /* RFC 8446, 6: alert, fatal, access_denied (49) or decode_error (50), in a record of TLS 1.2's
  * number. */
@@ -32,17 +32,20 @@ static struct span tls_alert(bool malformed)
 	return malformed ? span_of(garbled, sizeof(garbled)) : span_of(denied, sizeof(denied));
 }
 
-static void refuse_tls(struct flow *fl, enum reason r, const struct name *name)
+static void refuse_tls(struct flow *fl, enum reason r, const struct name *name,
+		       const struct rule *rule)
 {
-	flow_refuse(fl, REFUSAL_TCP, r, name);
+	flow_refuse(fl,
+		    (struct event){.proto = RECORD_TCP, .reason = r, .name = name, .rule = rule});
 	if (r == REASON_NOT_TLS)
 		flow_abort(fl);
 	else
 		flow_linger(fl, tls_alert(r == REASON_MALFORMED_TLS));
 }
 
-static void admit_all(struct flow *fl)
+void inspect_nothing(struct flow *fl)
 {
+	flow_note_admitted(fl);
 	fl->up.credit = UINT64_MAX;
 	flow_begin_relay(fl);
 }
@@ -53,18 +56,20 @@ static void judge_hello(struct flow *fl, const struct tls_hello *hello)
 	struct verdict v;
 
 	if (!hello->has_server_name) {
-		refuse_tls(fl, REASON_NO_SERVER_NAME, fl->name.n ? &fl->name : NULL);
+		refuse_tls(fl, REASON_NO_SERVER_NAME, flow_name(fl), fl->rule);
 		return;
 	}
 	v = judge_server_name(fl->gate, &fl->dst, &hello->server_name, NULL, NULL);
 	if (v.allow && hello->has_ech && p->ech_refuse)
 		v = (struct verdict){.reason = REASON_ECH_REFUSED};
 	if (!v.allow) {
-		refuse_tls(fl, v.reason, &hello->server_name);
+		refuse_tls(fl, v.reason, &hello->server_name, v.rule);
 		return;
 	}
 	fl->name = hello->server_name;
-	admit_all(fl);
+	fl->has_ech = hello->has_ech;
+	fl->rule = v.rule;
+	inspect_nothing(fl);
 }
 
 static void inspect_tls(struct flow *fl, struct span seen)
@@ -79,11 +84,11 @@ static void inspect_tls(struct flow *fl, struct span seen)
 		judge_hello(fl, &fl->peek.hello);
 		break;
 	case HELLO_NOT_TLS:
-		refuse_tls(fl, REASON_NOT_TLS, fl->name.n ? &fl->name : NULL);
+		refuse_tls(fl, REASON_NOT_TLS, flow_name(fl), fl->rule);
 		break;
 	case HELLO_MALFORMED:
 	case HELLO_TOO_LARGE:
-		refuse_tls(fl, REASON_MALFORMED_TLS, fl->name.n ? &fl->name : NULL);
+		refuse_tls(fl, REASON_MALFORMED_TLS, flow_name(fl), fl->rule);
 		break;
 	}
 }
@@ -100,7 +105,7 @@ static struct span http_refusal(struct flow *fl, enum reason r, const struct nam
 	char remedy[REMEDY_MAX], line[1024];
 	int n;
 
-	remedy_format(&(struct remedy_for){.sandbox = fl->gate->sandbox}, &d, r, remedy);
+	remedy_format(&fl->gate->remedy, &d, r, remedy);
 	n = snprintf(line, sizeof(line), "sandgate: %s: %s%s%s\n", name ? name->s : "request",
 		     reason_sentence(r), remedy[0] ? "; to allow it: " : "", remedy);
 	if (n < 0 || (size_t)n >= sizeof(line))
@@ -117,24 +122,33 @@ static bool nothing_has_passed(const struct flow *fl)
 	return fl->up.octets == 0 && fl->up.credit == 0;
 }
 
-static void refuse_http(struct flow *fl, enum reason r, const struct name *name)
+/* `refusal`: reason and name, and of a request that could be read its rule, method and path. */
+static void refuse_http(struct flow *fl, struct event refusal)
 {
-	flow_refuse(fl, REFUSAL_HTTP, r, name);
-	fl->gate->counters.requests_inspected++;
-	fl->gate->counters.requests_refused++;
+	struct flow_http *h = &fl->peek.http;
+
+	refusal.proto = RECORD_HTTP;
+	refusal.status = REFUSAL_STATUS;
+	flow_refuse(fl, refusal);
+	fl->gate->counters->requests_inspected++;
+	fl->gate->counters->requests_refused++;
 	if (nothing_has_passed(fl)) {
-		flow_linger(fl, http_refusal(fl, r, name));
+		flow_linger(fl, http_refusal(fl, refusal.reason, refusal.name));
 		return;
 	}
 	fl->refusing = true;
-	fl->refused_for = r;
-	fl->name = name ? *name : (struct name){0};
+	fl->refused_for = refusal.reason;
+	h->has_refused = refusal.name != NULL;
+	if (refusal.name)
+		h->refused = *refusal.name;
 	flow_set_timer(fl, LATER_REFUSAL_MS);
 }
 
 void inspect_finish_refusal(struct flow *fl)
 {
-	flow_linger(fl, http_refusal(fl, fl->refused_for, fl->name.n ? &fl->name : NULL));
+	const struct flow_http *h = &fl->peek.http;
+
+	flow_linger(fl, http_refusal(fl, fl->refused_for, h->has_refused ? &h->refused : NULL));
 }
 
 /* A Host that is an address, or none at all, is only good where any name would be (`open`). */
@@ -143,7 +157,7 @@ static struct verdict judge_host_without_name(const struct flow *fl, const struc
 	bool same = rq->host == HTTP_HOST_ABSENT || addr_equal(&rq->addr, &fl->dst.addr);
 
 	if (fl->by_default && same)
-		return (struct verdict){.allow = true};
+		return (struct verdict){.allow = true, .by_default = true};
 	return (struct verdict){.reason = REASON_NO_SERVER_NAME};
 }
 
@@ -163,6 +177,18 @@ static struct verdict judge_request(struct flow *fl, const struct http_request *
 	return judge_server_name(fl->gate, &fl->dst, &rq->name, rq->method, path);
 }
 
+/* As much of it as another policy judges again. */
+static void keep_request(struct flow_http *h, const struct http_request *rq)
+{
+	const uint8_t *query = memchr(rq->path.p, '?', rq->path.n);
+	size_t n = query ? (size_t)(query - rq->path.p) : rq->path.n;
+
+	h->requests++;
+	h->path_cut = n >= sizeof(h->path) || strlen(rq->method) >= sizeof(h->method);
+	snprintf(h->method, sizeof(h->method), "%s", rq->method);
+	snprintf(h->path, sizeof(h->path), "%.*s", (int)n, (const char *)rq->path.p);
+}
+
 /* True when the request may pass. */
 static bool admit_request(struct flow *fl, const struct http_request *rq)
 {
@@ -170,12 +196,19 @@ static bool admit_request(struct flow *fl, const struct http_request *rq)
 	struct verdict v = judge_request(fl, rq);
 
 	if (!v.allow) {
-		refuse_http(fl, v.reason, name);
+		refuse_http(fl, (struct event){.reason = v.reason,
+					       .name = name,
+					       .rule = v.rule,
+					       .method = rq->method,
+					       .path = rq->path});
 		return false;
 	}
-	fl->gate->counters.requests_inspected++;
+	fl->gate->counters->requests_inspected++;
 	if (name)
 		fl->name = *name;
+	fl->rule = v.rule;
+	keep_request(&fl->peek.http, rq);
+	flow_note_request(fl, rq);
 	if (rq->websocket) {
 		fl->await_status = true;
 		fl->down.credit = 0;
@@ -195,7 +228,7 @@ static size_t step_http(struct flow *fl, struct span seen)
 	size_t pass = 0;
 	uint64_t rest;
 
-	switch (http_guard_feed(&fl->peek.http, seen, &rq, &pass)) {
+	switch (http_guard_feed(&fl->peek.http.guard, seen, &rq, &pass)) {
 	case HTTP_REQUEST:
 		if (!admit_request(fl, &rq))
 			return 0;
@@ -207,18 +240,23 @@ static size_t step_http(struct flow *fl, struct span seen)
 	case HTTP_HOLD:
 		return 0;
 	case HTTP_CONNECT:
-		refuse_http(fl, REASON_METHOD_NOT_ALLOWED, NULL);
+		refuse_http(fl, (struct event){.reason = REASON_METHOD_NOT_ALLOWED,
+					       .method = rq.method});
 		return 0;
 	case HTTP_NOT_HTTP:
-		refuse_http(fl, REASON_NOT_HTTP, fl->name.n ? &fl->name : NULL);
+		refuse_http(fl, (struct event){.reason = REASON_NOT_HTTP,
+					       .name = flow_name(fl),
+					       .rule = fl->rule});
 		return 0;
 	case HTTP_MALFORMED:
-		refuse_http(fl, REASON_MALFORMED_HTTP, fl->name.n ? &fl->name : NULL);
+		refuse_http(fl, (struct event){.reason = REASON_MALFORMED_HTTP,
+					       .name = flow_name(fl),
+					       .rule = fl->rule});
 		return 0;
 	}
 	add_credit(fl, pass);
-	rest = http_guard_unread(&fl->peek.http);
-	http_guard_skip(&fl->peek.http, rest);
+	rest = http_guard_unread(&fl->peek.http.guard);
+	http_guard_skip(&fl->peek.http.guard, rest);
 	add_credit(fl, rest);
 	return rest < seen.n - pass ? pass + (size_t)rest : seen.n;
 }
@@ -258,6 +296,18 @@ void inspect_client(struct flow *fl, struct span seen)
 		flow_abort(fl);
 }
 
+/* While a switch is open inspect_server() reads the same octets. */
+void inspect_answer(struct flow *fl, struct span passing)
+{
+	struct flow_http *h = &fl->peek.http;
+	unsigned status = 0;
+
+	if (h->answer_read || fl->await_status)
+		return;
+	h->answer_read = http_status_feed(&fl->status, passing, &status) != HTTP_STATUS_MORE;
+	h->status = (uint16_t)status;
+}
+
 void inspect_server(struct flow *fl, struct span seen)
 {
 	unsigned status = 0;
@@ -272,7 +322,9 @@ void inspect_server(struct flow *fl, struct span seen)
 	case HTTP_STATUS_KNOWN:
 		break;
 	}
-	http_guard_answered(&fl->peek.http, status);
+	http_guard_answered(&fl->peek.http.guard, status);
+	fl->peek.http.status = (uint16_t)status;
+	fl->peek.http.answer_read = true;
 	fl->await_status = false;
 	fl->down.credit = UINT64_MAX;
 	fl->in.readable = true;
@@ -281,10 +333,10 @@ void inspect_server(struct flow *fl, struct span seen)
 
 void inspect_time_out(struct flow *fl)
 {
-	const struct name *name = fl->name.n ? &fl->name : NULL;
-
 	if (fl->inspection == INSPECT_TLS)
-		refuse_tls(fl, REASON_NO_SERVER_NAME, name);
+		refuse_tls(fl, REASON_NO_SERVER_NAME, flow_name(fl), fl->rule);
 	else
-		refuse_http(fl, REASON_NO_SERVER_NAME, name);
+		refuse_http(fl, (struct event){.reason = REASON_NO_SERVER_NAME,
+					       .name = flow_name(fl),
+					       .rule = fl->rule});
 }

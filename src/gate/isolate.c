@@ -15,8 +15,10 @@
 #include <sys/syscall.h>
 
 #include "gate/control.h"
-#include "gate/datagrams.h"
+#include "gate/datagram_flow.h"
 #include "gate/flow.h"
+#include "gate/new_policy.h"
+#include "gate/passed_fd.h"
 #include "gate/pipes.h"
 #include "gate/publish.h"
 #include "gate/resolver.h"
@@ -69,9 +71,10 @@ static const int sanitizer_syscalls[] = {
 };
 
 static const int *const allowed[] = {
-	base_syscalls,	    sanitizer_syscalls, tun_syscalls,	  pipes_syscalls,
-	flow_syscalls,	    handshake_syscalls, dial_syscalls,	  relay_syscalls,
-	datagrams_syscalls, control_syscalls,	publish_syscalls, resolver_syscalls,
+	base_syscalls,	    sanitizer_syscalls,	  tun_syscalls,	     pipes_syscalls,
+	flow_syscalls,	    handshake_syscalls,	  dial_syscalls,     relay_syscalls,
+	datagrams_syscalls, datagram_io_syscalls, control_syscalls,  new_policy_syscalls,
+	passed_fd_syscalls, publish_syscalls,	  resolver_syscalls,
 };
 
 extern char **environ;
@@ -158,10 +161,15 @@ static const struct {
 	unsigned arg;
 	scmp_datum_t mask, value;
 } conditional[] = {
-	{SCMP_SYS(socket), 0, UINT32_MAX, AF_INET}, {SCMP_SYS(socket), 0, UINT32_MAX, AF_INET6},
-	{SCMP_SYS(mmap), 2, PROT_EXEC, 0},	    {SCMP_SYS(fcntl), 1, UINT32_MAX, F_GETFD},
-	{SCMP_SYS(fcntl), 1, UINT32_MAX, F_SETFD},  {SCMP_SYS(fcntl), 1, UINT32_MAX, F_GETFL},
-	{SCMP_SYS(fcntl), 1, UINT32_MAX, F_SETFL},  {SCMP_SYS(fcntl), 1, UINT32_MAX, F_SETPIPE_SZ},
+	{SCMP_SYS(socket), 0, UINT32_MAX, AF_INET},
+	{SCMP_SYS(socket), 0, UINT32_MAX, AF_INET6},
+	{SCMP_SYS(mmap), 2, PROT_EXEC, 0},
+	{SCMP_SYS(fcntl), 1, UINT32_MAX, F_GETFD},
+	{SCMP_SYS(fcntl), 1, UINT32_MAX, F_SETFD},
+	{SCMP_SYS(fcntl), 1, UINT32_MAX, F_GETFL},
+	{SCMP_SYS(fcntl), 1, UINT32_MAX, F_SETFL},
+	{SCMP_SYS(fcntl), 1, UINT32_MAX, F_SETPIPE_SZ},
+	{SCMP_SYS(fcntl), 1, UINT32_MAX, F_GET_SEALS},
 };
 
 static bool is_conditional(int call)

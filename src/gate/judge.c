@@ -196,19 +196,67 @@ void judge_destination(const struct gate *g, const struct endpoint *dst, enum pr
 	}
 }
 
-bool judge_still_admits(const struct gate *g, const struct endpoint *dst,
-			const struct addr *dialled, enum proto proto, const struct name *name)
+bool judged_dials(const struct judged *j, const struct addr *dialled)
 {
-	struct destination d = {DEST_CONNECT, name, dialled, dst->port, proto, NULL, NULL};
-	struct judged j = {.kind = JUDGED_REFUSED};
+	for (size_t i = 0; j->kind == JUDGED_FORWARD && i < j->n_dial; i++)
+		if (addr_equal(&j->dial[i].addr, dialled))
+			return true;
+	return false;
+}
+
+static struct verdict refusal_for(enum reason r, const struct verdict *v)
+{
+	return (struct verdict){.step = v->step, .reason = r, .rule = v->rule};
+}
+
+/* The base admits it and would look inside, which was not done: its bound names speak for it. */
+static struct verdict judge_unseen_name(const struct gate *g, const struct admitted *a,
+					const struct verdict *v)
+{
+	struct destination d = {DEST_CONNECT, NULL, a->dialled, a->dst->port, a->proto, NULL, NULL};
+	struct bound_names names = {0};
+
+	if (!v->by_default)
+		return refusal_for(REASON_NO_SERVER_NAME, v);
+	ask_bound_names(g, &d, &names);
+	return names.denied && !names.allowed ? names.deny : *v;
+}
+
+static struct verdict judge_address_again(const struct gate *g, const struct admitted *a)
+{
+	struct judged j;
+
+	judge_destination(g, a->dst, a->proto, &j);
+	if (j.kind != JUDGED_FORWARD)
+		return j.verdict;
+	if (!judged_dials(&j, a->dialled))
+		return refusal_for(REASON_SPECIAL_ADDRESS, &j.verdict);
+	return j.verdict.check_name ? judge_unseen_name(g, a, &j.verdict) : j.verdict;
+}
+
+struct verdict judge_again(const struct gate *g, const struct admitted *a)
+{
+	struct destination d = {
+		.kind = a->inside ? DEST_SERVER_NAME : DEST_CONNECT,
+		.name = a->name,
+		.addr = a->dialled,
+		.port = a->dst->port,
+		.proto = a->proto,
+		.method = a->method,
+		.path = a->path,
+	};
 	struct verdict v;
 
-	if (is_gate(g, &dst->addr)) {
-		judge_host_port(g, dst->port, proto, &j);
-		return j.kind == JUDGED_FORWARD;
-	}
+	if (!a->name || is_gate(g, &a->dst->addr))
+		return judge_address_again(g, a);
 	decide(g->rules, g->host, &d, &v);
-	return v.allow;
+	if (!a->inside)
+		/* Another name of the address, or the address itself, may admit it as well. */
+		return v.allow && (!v.check_name || v.by_default) ? v : judge_address_again(g, a);
+	if (v.allow && a->by_default && !v.by_default &&
+	    !names_is_bound(g->names, a->name, &a->dst->addr, loop_now(g->loop)))
+		return refusal_for(REASON_SNI_MISMATCH, &v);
+	return v;
 }
 
 struct verdict judge_server_name(const struct gate *g, const struct endpoint *dst,

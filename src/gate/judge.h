@@ -28,16 +28,34 @@ struct judged {
 	struct endpoint dial[DIAL_MAX];
 };
 
+static inline const struct name *judged_name(const struct judged *j)
+{
+	return j->has_name ? &j->name : NULL;
+}
+
 /* A connection, datagram or echo to `dst` (port 0 for echo). */
 void judge_destination(const struct gate *g, const struct endpoint *dst, enum proto proto,
 		       struct judged *out);
 
+/* A flow that is open, and how it came to be. */
+struct admitted {
+	const struct endpoint *dst;
+	const struct addr *dialled;
+	enum proto proto;
+	const struct name *name;   /* that admitted it; NULL: its address did */
+	bool inside;		   /* the name was read inside the connection */
+	bool by_default;	   /* the base admitted its address */
+	const char *method, *path; /* of the request that is under way; NULL: none, or not known */
+};
+
 /*
- * Would a flow to `dst` that was admitted by `name` (NULL: by its address) and dialled to `dialled` be
- * admitted now? Its name need not be bound any more: open flows outlive their answers.
+ * Would it be admitted now? Its name need not be bound any more: open flows outlive their answers.
+ * Where the name inside would have to be looked at and was not, the answer is no.
  */
-bool judge_still_admits(const struct gate *g, const struct endpoint *dst,
-			const struct addr *dialled, enum proto proto, const struct name *name);
+struct verdict judge_again(const struct gate *g, const struct admitted *a);
+
+/* Is `dialled` among the addresses that are to be dialled now? */
+bool judged_dials(const struct judged *j, const struct addr *dialled);
 
 /*
  * The name that a client hello or a Host field gave, on a connection that was admitted to `dst`.

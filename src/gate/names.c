@@ -52,7 +52,8 @@ struct binding {
 struct kept_answer {
 	mono_t until;
 	uint32_t serial;
-	uint8_t n; /* addresses */
+	uint32_t epoch; /* one before the table's is forgotten */
+	uint8_t n;	/* addresses */
 	uint8_t state;
 	bool shown;
 };
@@ -78,6 +79,7 @@ struct names {
 	uint32_t newest, oldest; /* entries, by use */
 	uint32_t synthetic_next;
 	uint64_t evicted;
+	uint32_t epoch;
 	uint32_t by_name[NAME_BUCKETS];
 	uint32_t by_addr[ADDR_BUCKETS];
 	uint32_t by_synthetic[SYNTHETICS];
@@ -390,6 +392,7 @@ void names_bind(struct names *t, const struct name *name, enum names_type type,
 	t->entry[i].kept[type] = (struct kept_answer){
 		.until = after_seconds(now, names_clamp_ttl(ttl)),
 		.serial = serial,
+		.epoch = t->epoch,
 		.n = kept,
 		.state = NAMES_ADDRESSES,
 		.shown = use == NAMES_SHOWN,
@@ -403,6 +406,7 @@ void names_set_absent(struct names *t, const struct name *name, enum names_type 
 
 	t->entry[i].kept[type] = (struct kept_answer){
 		.until = after_seconds(now, names_clamp_ttl(ttl)),
+		.epoch = t->epoch,
 		.state = (uint8_t)state,
 	};
 }
@@ -430,12 +434,17 @@ void names_answer(struct names *t, const struct name *name, enum names_type type
 	if (!i)
 		return;
 	kept = &t->entry[i].kept[type];
-	if (!mono_before(now, kept->until))
+	if (kept->epoch != t->epoch || !mono_before(now, kept->until))
 		return;
 	touch(t, i);
 	collect_answer(t, &t->entry[i], kept, out);
 	out->shown = kept->shown;
 	out->ttl = (uint32_t)((mono_ms_until(now, kept->until) + 999) / 1000);
+}
+
+void names_forget_answers(struct names *t)
+{
+	t->epoch++;
 }
 
 void names_set_alias(struct names *t, const struct name *owner, const struct name *target,

@@ -82,6 +82,9 @@ struct names_answer {
 void names_answer(struct names *t, const struct name *name, enum names_type type, mono_t now,
 		  struct names_answer *out);
 
+/* No answer is given again; what was bound stays bound. */
+void names_forget_answers(struct names *t);
+
 /*
  * `owner` may also be reached at the addresses bound to `target`: an admitted SVCB alias or
  * target name (RFC 9460, 2.4). The latest one is kept, its 24 hours.

@@ -13,10 +13,10 @@
 #include "gate/names.h"
 #include "gate/pipes.h"
 #include "gate/publish.h"
-#include "gate/quota.h"
 #include "gate/resolver.h"
 
 /* Descriptors beyond two a flow: datagrams, pipes, the resolver's sockets, the gate's own. */
+enum { FLOWS_LATER = 65536 };
 enum { OTHER_DESCRIPTORS = DATAGRAM_FLOWS_MAX + 2 * PIPES_MAX + 512 };
 
 static void after_turn(void *ctx)
@@ -44,10 +44,14 @@ static void set_airlock_addresses(struct gate *g)
 			abort();
 }
 
-/* As many flows as the policy says and the descriptors of this process allow. */
-static uint32_t size_flows(const struct gate *g)
+/*
+ * As many flows as the policy says, or another policy may say later, and the descriptors of this
+ * process allow. Places that are not used cost address space only.
+ */
+static uint32_t size_flows(const struct ruleset *rules)
 {
-	uint32_t wanted = ruleset_policy(g->rules)->limits.flows;
+	uint32_t limit = ruleset_policy(rules)->limits.flows;
+	uint32_t wanted = limit > FLOWS_LATER ? limit : FLOWS_LATER;
 	struct rlimit l;
 	rlim_t most;
 
@@ -63,9 +67,11 @@ static int begin_names(struct gate *g, const struct gate_setup *s, struct err *e
 {
 	struct dns_server_config c = {
 		.loop = g->loop,
-		.refusals = g->refusals,
-		.sandbox = g->sandbox,
-		.rules = &g->rules,
+		.journal = g->journal,
+		.wildcards = g->wildcards,
+		.counters = g->dns_counters,
+		.remedy = &g->remedy,
+		.rules = (const struct ruleset *const *)&g->rules,
 		.host = g->host,
 		.gate_v4 = g->gate_v4,
 		.gate_v6 = g->gate_v6,
@@ -84,18 +90,36 @@ static int begin_names(struct gate *g, const struct gate_setup *s, struct err *e
 	return g->dns ? 0 : err_set(e, "cannot start the gate: no memory for names");
 }
 
+static void take_totals(struct gate *g, const struct gate_totals *t)
+{
+	totals_mend(t);
+	g->counters = t->counters;
+	g->dns_counters = t->dns;
+	g->refusals = t->refusals;
+	g->quota = t->quota;
+	g->wildcards = t->wildcards;
+}
+
 int parts_make(struct gate *g, const struct gate_setup *s, struct err *e)
 {
-	uint32_t max_flows = size_flows(g);
+	uint32_t max_flows = size_flows(s->rules);
+	struct gate_totals own;
 
+	if (!s->totals && totals_make(&own, e) != 0)
+		return -1;
+	take_totals(g, s->totals ? s->totals : &own);
+	g->rules = s->rules;
+	g->remedy = (struct remedy_for){.sandbox = s->sandbox,
+					.catalogue = s->catalogue,
+					.on = ruleset_policy(s->rules)->resolved.on};
 	set_airlock_addresses(g);
 	g->loop = loop_new(max_flows + 2 * RESOLVER_IN_FLIGHT_MAX + 1024);
-	g->refusals = refusals_new();
 	g->pipes = pipes_new();
-	g->quota = quota_new();
 	g->host = malloc(sizeof(*g->host));
-	if (!g->loop || !g->refusals || !g->pipes || !g->quota || !g->host)
+	g->journal = journal_new(g->refusals, s->ring, s->wake);
+	if (!g->loop || !g->pipes || !g->host || !g->journal)
 		return err_set(e, "cannot start the gate: no memory");
+	journal_set_generation(g->journal, ruleset_generation(g->rules));
 	*g->host = *s->host;
 	loop_set_after_turn(g->loop, after_turn, g);
 	if (begin_names(g, s, e) != 0)

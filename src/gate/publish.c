@@ -14,11 +14,11 @@
 #include <sys/socket.h>
 
 #include "gate/flow.h"
+#include "gate/passed_fd.h"
 
 enum { WAITING_MAX = 64, PUBLISHED_MAX = 64 };
 
-const int publish_syscalls[] = {SCMP_SYS(accept4), SCMP_SYS(sendto), SCMP_SYS(recvmsg),
-				SCMP_SYS(close), -1};
+const int publish_syscalls[] = {SCMP_SYS(accept4), SCMP_SYS(sendto), SCMP_SYS(close), -1};
 
 struct listener {
 	struct watch watch;
@@ -57,19 +57,6 @@ static void listener_ready(struct watch *w, uint32_t events)
 	p->waiting[(p->first + p->n_waiting++) % WAITING_MAX] = fd;
 }
 
-/* The descriptor that came with the answer, or -1. */
-static int received_descriptor(struct msghdr *m)
-{
-	struct cmsghdr *c = CMSG_FIRSTHDR(m);
-	int fd;
-
-	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS ||
-	    c->cmsg_len != CMSG_LEN(sizeof(fd)))
-		return -1;
-	memcpy(&fd, CMSG_DATA(c), sizeof(fd));
-	return fd;
-}
-
 static void drop_waiting(struct publisher *p)
 {
 	for (; p->n_waiting; p->n_waiting--, p->first = (p->first + 1) % WAITING_MAX)
@@ -79,23 +66,16 @@ static void drop_waiting(struct publisher *p)
 static void door_ready(struct watch *w, uint32_t events)
 {
 	struct publisher *p = sg_container_of(w, struct publisher, door);
-	union {
-		struct cmsghdr align;
-		char octets[CMSG_SPACE(sizeof(int))];
-	} control;
 	uint8_t status;
-	struct iovec v = {&status, 1};
-	struct msghdr m = {.msg_iov = &v,
-			   .msg_iovlen = 1,
-			   .msg_control = control.octets,
-			   .msg_controllen = sizeof(control.octets)};
-	ssize_t n = recvmsg(w->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	int world, sandbox;
+	ssize_t n = passed_fd_receive(w->fd, &status, 1, &sandbox);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n != 1 || p->n_waiting == 0) {
 		/* The door has ended: what waits for it is over, and so is what comes. */
+		if (n == 1 && sandbox >= 0)
+			close(sandbox);
 		loop_close(p->gate->loop, &p->door);
 		drop_waiting(p);
 		return;
@@ -103,7 +83,6 @@ static void door_ready(struct watch *w, uint32_t events)
 	world = p->waiting[p->first];
 	p->first = (p->first + 1) % WAITING_MAX;
 	p->n_waiting--;
-	sandbox = received_descriptor(&m);
 	if (sandbox < 0)
 		close(world);
 	else

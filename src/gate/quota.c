@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gate/quota.h"
 
-#include <stdlib.h>
+#include <sys/mman.h>
 
 enum { HOSTS = 1024, PROBES = 16 };
 
@@ -18,7 +18,10 @@ struct quota {
 
 struct quota *quota_new(void)
 {
-	return calloc(1, sizeof(struct quota));
+	void *p = mmap(NULL, sizeof(struct quota), PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
 }
 
 uint64_t quota_host(const struct name *name, const struct addr *addr)
@@ -27,6 +30,12 @@ uint64_t quota_host(const struct name *name, const struct addr *addr)
 				     : name_hash((const char *)addr->b, sizeof(addr->b));
 
 	return h ? h : 1;
+}
+
+void quota_free(struct quota *q)
+{
+	if (q)
+		munmap(q, sizeof(*q));
 }
 
 /* The place of a host, or a free one for it, or the shared one. */

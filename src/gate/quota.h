@@ -13,7 +13,9 @@
 
 struct quota;
 
+/* Shared with the processes that are forked after. NULL without memory. */
 struct quota *quota_new(void);
+void quota_free(struct quota *q);
 
 /* What counts as one host; `name` may be NULL. */
 uint64_t quota_host(const struct name *name, const struct addr *addr);

@@ -6,15 +6,19 @@
  * hashes (2 KiB, a few cache lines at a time), which at this size costs less than
  * a chained table and needs no links to keep right. When all slots are taken the one
  * seen longest ago is folded into `other` and moves to the end of the order.
+ *
+ * The table outlives the gate (totals.h), which may be killed in the middle of any of this:
+ * refusals_mend() makes it whole again.
  */
 #include "gate/refusals.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 
 enum { GROUPS = 256 };
 
 struct group {
-	enum refusal_proto proto;
+	enum record_proto proto;
 	enum reason reason;
 	bool has_name, has_addr;
 	uint16_t port;
@@ -32,26 +36,18 @@ struct refusals {
 	struct group group[GROUPS];
 };
 
-static const char *const proto_words[] = {
-	[REFUSAL_TCP] = "tcp", [REFUSAL_UDP] = "udp",	[REFUSAL_ICMP] = "icmp",
-	[REFUSAL_DNS] = "dns", [REFUSAL_HTTP] = "http", [REFUSAL_QUIC] = "quic",
-};
-_Static_assert(sizeof(proto_words) / sizeof(proto_words[0]) == REFUSAL_PROTOS,
-	       "every proto has a word");
-
-const char *refusal_proto_word(enum refusal_proto p)
-{
-	return proto_words[p];
-}
-
 struct refusals *refusals_new(void)
 {
-	return calloc(1, sizeof(struct refusals));
+	void *p = mmap(NULL, sizeof(struct refusals), PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
 }
 
 void refusals_free(struct refusals *r)
 {
-	free(r);
+	if (r)
+		munmap(r, sizeof(*r));
 }
 
 /* A refusal with a name is grouped by it whatever address it had: a person allows names. */
@@ -134,6 +130,40 @@ void refusals_note(struct refusals *r, const struct refusal *what)
 		g = make_group(r, what, hash);
 	g->count++;
 	g->seen = r->total;
+}
+
+static bool is_whole(const struct group *g)
+{
+	bool octets_ok = g->has_name ? name_is_canonical(&g->name) : true;
+
+	return g->proto < RECORD_PROTOS && g->reason < REASONS && g->count && octets_ok;
+}
+
+void refusals_mend(struct refusals *r)
+{
+	size_t n = r->n < GROUPS ? r->n : GROUPS;
+	uint64_t counted = 0;
+
+	r->n = 0;
+	for (size_t i = 0; i < n; i++) {
+		struct group *g = &r->group[r->n];
+
+		if (!is_whole(&r->group[i]))
+			continue;
+		*g = r->group[i];
+		r->hash[r->n++] = group_hash(&(struct refusal){
+			.proto = g->proto,
+			.reason = g->reason,
+			.name = g->has_name ? &g->name : NULL,
+			.addr = g->has_addr ? &g->addr : NULL,
+			.port = g->port,
+		});
+		counted += g->count;
+	}
+	/* A refusal is in the total before it is in a group. */
+	if (r->total < counted)
+		r->total = counted;
+	r->other = r->total - counted;
 }
 
 uint64_t refusals_total(const struct refusals *r)

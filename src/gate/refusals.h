@@ -9,23 +9,10 @@
 #ifndef SG_GATE_REFUSALS_H
 #define SG_GATE_REFUSALS_H
 
-#include "base/clock.h"
-#include "policy/decide.h"
-
-enum refusal_proto { /* the `proto` word of the log */
-		     REFUSAL_TCP,
-		     REFUSAL_UDP,
-		     REFUSAL_ICMP,
-		     REFUSAL_DNS,
-		     REFUSAL_HTTP,
-		     REFUSAL_QUIC,
-		     REFUSAL_PROTOS, /* count */
-};
-
-const char *refusal_proto_word(enum refusal_proto p);
+#include "audit/record.h"
 
 struct refusal {
-	enum refusal_proto proto;
+	enum record_proto proto;
 	enum reason reason;
 	const struct name *name; /* NULL: none known */
 	const struct addr *addr; /* NULL: none (a lookup) */
@@ -34,8 +21,11 @@ struct refusal {
 
 struct refusals;
 
+/* Shared with the processes that are forked after. NULL without memory. */
 struct refusals *refusals_new(void);
 void refusals_free(struct refusals *r);
+/* Drops what another process left half-written; its count goes to the rest. */
+void refusals_mend(struct refusals *r);
 void refusals_note(struct refusals *r, const struct refusal *what);
 
 /* All that was ever noted, and what is in no group any more. */

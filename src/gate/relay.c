@@ -67,7 +67,7 @@ static uint64_t host_of(const struct flow *fl)
 
 static void count(struct way w, size_t n)
 {
-	struct gate_counters *c = &w.flow->gate->counters;
+	struct gate_counters *c = w.flow->gate->counters;
 
 	w.d->octets += n;
 	if (w.d == &w.flow->down)
@@ -102,7 +102,10 @@ static size_t at_most(struct way w, size_t n, enum reason *why)
 /* The sandbox has sent what it may: the flow ends, and says why. */
 static enum moved meet_limit(struct way w, enum reason why)
 {
-	flow_refuse(w.flow, REFUSAL_TCP, why, w.flow->name.n ? &w.flow->name : NULL);
+	flow_refuse(w.flow, (struct event){.proto = RECORD_TCP,
+					   .reason = why,
+					   .name = flow_name(w.flow),
+					   .rule = w.flow->rule});
 	return MOVED_ERROR;
 }
 
@@ -140,6 +143,13 @@ enum moved relay_peek(struct side *s, struct span *seen)
 	return MOVED_SOME;
 }
 
+/* What comes down passes through here for the first kilobytes, with the status among it. */
+static void look_at_answer(struct way w, size_t n)
+{
+	if (w.d == &w.flow->down && w.flow->inspection == INSPECT_HTTP)
+		inspect_answer(w.flow, span_of(octets, n));
+}
+
 /* The sandbox's side does without Nagle's delay from the start; the world's from the second send
  * on. */
 static void send_without_delay(struct way w)
@@ -175,6 +185,7 @@ static enum moved move_small(struct way w, size_t want)
 	n = recv(w.source->watch.fd, octets, want, 0);
 	if (n <= 0)
 		return read_failed(w.source, n);
+	look_at_answer(w, (size_t)n);
 	sent = send(w.sink->watch.fd, octets, (size_t)n, MSG_NOSIGNAL);
 	if (sent < 0 && !would_block(errno))
 		return MOVED_ERROR;
@@ -206,6 +217,7 @@ static enum moved copy_what_the_sink_takes(struct way w, size_t want)
 		note_short_read(w, want, (size_t)n);
 	if (recv(w.source->watch.fd, octets, (size_t)sent, MSG_TRUNC) != sent)
 		return MOVED_ERROR;
+	look_at_answer(w, (size_t)sent);
 	spend(w, (size_t)sent);
 	count(w, (size_t)sent);
 	return MOVED_SOME;

@@ -7,7 +7,8 @@
  * stricter, never laxer.
  *
  * A slot is taken from another wildcard only when that one's minute is over. When all are
- * in use, a further wildcard is at its limit.
+ * in use, a further wildcard is at its limit. A wildcard that the policy has no more keeps its
+ * slot until then: nothing here points into a ruleset.
  */
 #include "gate/wildcards.h"
 
@@ -46,7 +47,7 @@ struct wildcards {
 struct wildcards *wildcards_new(void)
 {
 	void *p = mmap(NULL, sizeof(struct wildcards), PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		       MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	return p == MAP_FAILED ? NULL : p;
 }
@@ -55,6 +56,43 @@ void wildcards_free(struct wildcards *w)
 {
 	if (w)
 		munmap(w, sizeof(*w));
+}
+
+static void mend_slot(struct wildcards *w, size_t i)
+{
+	struct slot *s = &w->slots[i];
+	size_t n = s->n_names < WILDCARD_NAMES_SHOWN ? s->n_names : WILDCARD_NAMES_SHOWN;
+
+	s->n_names = 0;
+	for (size_t k = 0; k < n; k++)
+		if (name_is_canonical(&s->names[k]))
+			s->names[s->n_names++] = s->names[k];
+	w->hash[i] = name_hash(s->wildcard.s, s->wildcard.n);
+}
+
+/* A place in the memory whose slot is not there any more is free. */
+static void mend_memory(struct wildcards *w)
+{
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (size_t k = 0; k < WAYS; k++) {
+			struct memory *m = &w->memory[i][k];
+
+			if (m->hash && (m->slot == 0 || m->slot > w->n_slots))
+				m->hash = 0;
+		}
+}
+
+void wildcards_mend(struct wildcards *w)
+{
+	size_t n = w->n_slots < WILDCARDS_MAX ? w->n_slots : WILDCARDS_MAX;
+
+	if (!n)
+		return;
+	w->n_slots = 0;
+	/* The last one may have no name yet; one before it that has none was written on purpose. */
+	while (w->n_slots < n && name_is_canonical(&w->slots[w->n_slots].wildcard))
+		mend_slot(w, w->n_slots++);
+	mend_memory(w);
 }
 
 static struct slot *slot_find(struct wildcards *w, struct span wildcard, uint64_t hash)

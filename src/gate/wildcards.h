@@ -22,9 +22,14 @@ enum {
 
 struct wildcards;
 
-/* NULL without memory. Address space only is taken until names arrive. */
+/*
+ * NULL without memory. Address space only is taken until names arrive. Shared with the processes
+ * that are forked after.
+ */
 struct wildcards *wildcards_new(void);
 void wildcards_free(struct wildcards *w);
+/* Drops what another process left half-written. */
+void wildcards_mend(struct wildcards *w);
 
 /*
  * `name`, which is below `wildcard` (written without "*."), is asked for. True when it was asked

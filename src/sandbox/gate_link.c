@@ -4,12 +4,14 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
+#include "sandbox/memory_file.h"
 #include "sandbox/pidfd.h"
 
 enum { ANSWER_MAX = 1024 * 1024, STOP_MS = 2000 };
@@ -63,22 +65,103 @@ static int send_request(int fd, const json_t *request)
 }
 
 /* An answer that came too late for an earlier request is passed over: ops tell them apart. */
-json_t *gate_link_ask(struct gate_link *g, json_t *request, int timeout_ms)
+static json_t *await_answer(const struct gate_link *g, const char *op, int timeout_ms)
 {
 	mono_t deadline = mono_add_ms(mono_now(), timeout_ms);
+	json_t *m;
+
+	while ((m = receive(g->control, deadline)) && !is_op(m, op))
+		json_decref(m);
+	return m;
+}
+
+json_t *gate_link_ask(struct gate_link *g, json_t *request, int timeout_ms)
+{
 	const char *op = json_string_value(json_object_get(request, "op"));
 	json_t *m = NULL;
 
-	if (op && g->control >= 0 && send_request(g->control, request) == 0) {
-		while ((m = receive(g->control, deadline)) && !is_op(m, op))
-			json_decref(m);
-		if (m && !json_is_true(json_object_get(m, "ok"))) {
-			json_decref(m);
-			m = NULL;
-		}
-	}
+	if (op && g->control >= 0 && send_request(g->control, request) == 0)
+		m = await_answer(g, op, timeout_ms);
 	json_decref(request);
-	return m;
+	if (json_is_true(json_object_get(m, "ok")))
+		return m;
+	json_decref(m);
+	return NULL;
+}
+
+/* --- another policy --- */
+
+/* The wire form in a memory file that nobody can change any more, or -1 with errno. */
+static int seal_policy(const struct policy *p)
+{
+	char *wire = policy_print_wire(p);
+	int fd;
+
+	if (!wire) {
+		errno = ENOMEM;
+		return -1;
+	}
+	fd = memory_file_sealed("sandgate-policy", wire, strlen(wire));
+	free(wire);
+	return fd;
+}
+
+static int send_policy(const struct gate_link *g, int policy, uint64_t generation)
+{
+	union {
+		struct cmsghdr align;
+		char octets[CMSG_SPACE(sizeof(int))];
+	} control = {0};
+	char text[96];
+	struct iovec v = {text, 0};
+	struct msghdr m = {.msg_iov = &v,
+			   .msg_iovlen = 1,
+			   .msg_control = control.octets,
+			   .msg_controllen = sizeof(control.octets)};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+
+	v.iov_len = (size_t)snprintf(text, sizeof(text), "{\"op\":\"policy\",\"generation\":%llu}",
+				     (unsigned long long)generation);
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(c), &policy, sizeof(int));
+	return sendmsg(g->control, &m, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
+}
+
+/* It may decide by either policy: the one that follows it decides by the caller's. */
+static int give_up_gate(struct gate_link *g, int error, struct err *e)
+{
+	if (g->pidfd >= 0)
+		pidfd_signal(g->pidfd, SIGKILL);
+	return err_set(e, "the gate did not take the policy, and is replaced: %s", strerror(error));
+}
+
+int gate_link_set_policy(struct gate_link *g, const struct policy *p, uint64_t generation,
+			 struct err *e)
+{
+	_cleanup_fd_ int fd = seal_policy(p);
+	int rc = 0;
+	json_t *m;
+
+	if (fd < 0)
+		return err_set(e, "the policy cannot be handed to the gate: %s", err_why(errno));
+	if (g->control < 0)
+		return err_set(e, "there is no gate at this moment; try again");
+	rc = send_policy(g, fd, generation);
+	if (rc)
+		return give_up_gate(g, -rc, e);
+	m = await_answer(g, "policy", GATE_POLICY_MS);
+	if (!m)
+		return give_up_gate(g, errno, e);
+	if (!json_is_true(json_object_get(m, "ok"))) {
+		const char *why = json_string_value(json_object_get(m, "why"));
+
+		rc = err_set(e, "the gate refused the policy: %s",
+			     why ? why : "it did not say why");
+	}
+	json_decref(m);
+	return rc;
 }
 
 json_t *gate_link_host_request(const struct host_prefixes *p)
@@ -108,11 +191,13 @@ json_t *gate_link_resolver_request(const struct resolver_config *c)
 
 /* --- the process --- */
 
-static void sg_noreturn become_gate(const struct gate_setup *s, int control, pid_t supervisor)
+static void sg_noreturn become_gate(const struct gate_link *g, const struct gate_setup *s,
+				    int control, pid_t supervisor)
 {
 	struct gate_setup own = *s;
 
 	own.control = control;
+	own.totals = &g->totals;
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != supervisor)
 		_exit(EXIT_FAILURE);
 	/* Out of reach of the terminal's signals, and of kill(0) by anyone in the job. */
@@ -149,7 +234,7 @@ static void forget(struct gate_link *g)
 		close(g->pidfd);
 	if (g->control >= 0)
 		close(g->control);
-	*g = (struct gate_link){.pidfd = -1, .control = -1};
+	*g = (struct gate_link){.pidfd = -1, .control = -1, .totals = g->totals};
 }
 
 /* Ends it, orderly if it takes the hint, and waits for its end. */
@@ -175,13 +260,15 @@ int gate_link_start(struct gate_link *g, const struct gate_setup *s, struct err 
 	pid_t self = getpid();
 	int pair[2], rc;
 
-	*g = (struct gate_link){.pidfd = -1, .control = -1};
+	*g = (struct gate_link){.pidfd = -1, .control = -1, .totals = g->totals};
+	if (!g->totals.counters && totals_make(&g->totals, e) != 0)
+		return -1;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_set(e, "a socket to the gate: %s", err_why(errno));
 	g->control = pair[0];
 	g->pid = fork();
 	if (g->pid == 0)
-		become_gate(s, pair[1], self);
+		become_gate(g, s, pair[1], self);
 	close(pair[1]);
 	g->pidfd = g->pid > 0 ? pidfd_open_child(g->pid) : -1;
 	if (g->pidfd < 0)

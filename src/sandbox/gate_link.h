@@ -17,16 +17,19 @@
 #include "gate/gate.h"
 
 struct gate_link {
-	pid_t pid;   /* 0: none */
-	int pidfd;   /* readable when it has ended */
-	int control; /* readable only between requests when it has ended */
+	pid_t pid;		   /* 0: none */
+	int pidfd;		   /* readable when it has ended */
+	int control;		   /* readable only between requests when it has ended */
+	struct gate_totals totals; /* what the gates of this link have counted: outlives each */
 };
 
-enum { GATE_START_MS = 10000, GATE_ANSWER_MS = 1000 };
+/* A policy of a million names takes a second or two to read. */
+enum { GATE_START_MS = 10000, GATE_ANSWER_MS = 1000, GATE_POLICY_MS = 30000 };
 
 /*
- * Forks the gate and waits until it is isolated and ready. `control` of s is made here. The caller
- * blocks all signals. 0, or -1 with the message and no gate.
+ * Forks the gate and waits until it is isolated and ready. `control` and `totals` of s are made here.
+ * The caller blocks all signals, and zeroes `g` before the first start. 0, or -1 with the message
+ * and no gate.
  */
 int gate_link_start(struct gate_link *g, const struct gate_setup *s, struct err *e) sg_must_check;
 
@@ -35,6 +38,15 @@ int gate_link_start(struct gate_link *g, const struct gate_setup *s, struct err 
  * time, answered something else, or could not do it.
  */
 json_t *gate_link_ask(struct gate_link *g, json_t *request, int timeout_ms);
+
+/*
+ * Another policy, resolved, from here on: all of it or nothing. 0: it decides, open flows that it
+ * would not admit are reset. -1 with the message: the one before stands. A gate that has not
+ * answered in time, or not in words, is ended: the caller starts the next one with whichever policy
+ * it holds.
+ */
+int gate_link_set_policy(struct gate_link *g, const struct policy *p, uint64_t generation,
+			 struct err *e) sg_must_check;
 
 /* The two requests that tell it of the host. */
 json_t *gate_link_host_request(const struct host_prefixes *p);

@@ -2,12 +2,13 @@
 #include "sandbox/memory_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-int memory_file(const char *name, const void *p, size_t n)
+static int make(const char *name, unsigned flags, const void *p, size_t n)
 {
-	int fd = memfd_create(name, MFD_CLOEXEC);
+	int fd = memfd_create(name, MFD_CLOEXEC | flags);
 	size_t at = 0;
 
 	while (fd >= 0 && at < n) {
@@ -19,6 +20,23 @@ int memory_file(const char *name, const void *p, size_t n)
 			close(fd);
 			fd = -1;
 		}
+	}
+	return fd;
+}
+
+int memory_file(const char *name, const void *p, size_t n)
+{
+	return make(name, 0, p, n);
+}
+
+int memory_file_sealed(const char *name, const void *p, size_t n)
+{
+	int fd = make(name, MFD_ALLOW_SEALING, p, n);
+
+	if (fd >= 0 &&
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) != 0) {
+		close(fd);
+		return -1;
 	}
 	return fd;
 }

@@ -8,4 +8,7 @@
 /* A close-on-exec descriptor at offset 0, or -1 with errno. */
 int memory_file(const char *name, const void *p, size_t n);
 
+/* The same, of which neither the contents nor the size can be changed by anybody. */
+int memory_file_sealed(const char *name, const void *p, size_t n);
+
 #endif

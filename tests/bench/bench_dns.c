@@ -24,7 +24,9 @@ struct question {
 
 struct bench {
 	struct dns_server_config config;
+	struct gate_totals totals;
 	const struct ruleset *rules;
+	struct ring *ring; /* NULL: answers without a journal */
 	struct dns_server *server;
 	struct question *questions;
 	size_t octets; /* of all answers: proof that there were any */
@@ -101,15 +103,14 @@ static double time_answers(struct bench *b)
 
 static void measure(struct bench *b, const char *what, const char *zone, unsigned repeats)
 {
-	struct dns_counters before, after;
+	struct dns_counters before;
 	double ns[REPEATS_MAX], median;
 
 	make_questions(b, zone);
-	dns_server_count(b->server, &before);
+	before = *b->totals.dns;
 	for (unsigned r = 0; r < repeats; r++)
 		ns[r] = time_answers(b);
-	dns_server_count(b->server, &after);
-	if (after.failed != before.failed || b->octets == 0)
+	if (b->totals.dns->failed != before.failed || b->octets == 0)
 		die(1, "bench_dns: a question went to the resolver");
 	qsort(ns, repeats, sizeof(*ns), by_value);
 	median = ns[repeats / 2];
@@ -160,13 +161,19 @@ static void fill_table(struct bench *b)
 static void open_server(struct bench *b)
 {
 	static const struct resolver_config no_servers = {0};
+	static const struct remedy_for remedy = {.sandbox = "bench"};
 	struct err e;
+
+	if (totals_make(&b->totals, &e) != 0)
+		die(1, "bench_dns: %s", e.text);
 
 	b->config = (struct dns_server_config){
 		.loop = loop_new(8),
 		.names = names_new(),
-		.refusals = refusals_new(),
-		.sandbox = "bench",
+		.journal = journal_new(b->totals.refusals, b->ring, -1),
+		.wildcards = b->totals.wildcards,
+		.counters = b->totals.dns,
+		.remedy = &remedy,
 		.rules = &b->rules,
 		.reply = on_reply,
 		.ctx = b,
@@ -196,7 +203,8 @@ int main(int argc, char **argv)
 	dns_server_free(b.server);
 	resolver_free(b.config.resolver);
 	names_free(b.config.names);
-	refusals_free(b.config.refusals);
+	journal_free(b.config.journal);
+	totals_free(&b.totals);
 	ruleset_free((struct ruleset *)b.rules);
 	loop_free(b.config.loop);
 	free(b.questions);

@@ -22,6 +22,7 @@ enum { POLICIES = sg_array_len(policies) };
 static const struct ruleset *rules[POLICIES], *present;
 static struct dns_server *server;
 static struct dns_server_config config;
+static struct gate_totals totals;
 static struct loop *loop;
 static struct span question;
 static unsigned replies;
@@ -79,7 +80,8 @@ static void close_server(void)
 	dns_server_free(server);
 	resolver_free(config.resolver);
 	names_free(config.names);
-	refusals_free(config.refusals);
+	journal_free(config.journal);
+	totals_free(&totals);
 	loop_free(loop);
 	for (size_t i = 0; i < POLICIES; i++)
 		ruleset_free((struct ruleset *)rules[i]);
@@ -88,20 +90,25 @@ static void close_server(void)
 static void open_server(void)
 {
 	static const struct resolver_config no_servers = {0};
+	static const struct remedy_for remedy = {.sandbox = "box"};
 	struct err e;
 
+	if (totals_make(&totals, &e) != 0)
+		abort();
 	loop = loop_new(8);
 	config = (struct dns_server_config){
 		.loop = loop,
 		.names = names_new(),
-		.refusals = refusals_new(),
+		.journal = journal_new(totals.refusals, NULL, -1),
+		.wildcards = totals.wildcards,
+		.counters = totals.dns,
 		.resolver = resolver_new(loop, &no_servers, &e),
-		.sandbox = "box",
+		.remedy = &remedy,
 		.rules = &present,
 		.ipv6 = true,
 		.reply = on_reply,
 	};
-	if (!loop || !config.names || !config.refusals || !config.resolver)
+	if (!loop || !config.names || !config.journal || !config.resolver)
 		abort();
 	fill_names(config.names);
 	server = dns_server_new(&config);

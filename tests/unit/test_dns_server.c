@@ -17,6 +17,8 @@ static struct upstream upstream;
 static struct resolver *resolver;
 static struct names *names;
 static struct refusals *refusals;
+static struct gate_totals totals;
+static struct journal *journal;
 static struct dns_server *server;
 static const struct ruleset *rules;
 static struct host_prefixes host;
@@ -219,7 +221,7 @@ static void find_noted(void *ctx, const struct refusal *what, uint64_t count)
 
 	if (what->addr)
 		addr_format(what->addr, text);
-	if (what->proto == REFUSAL_DNS && what->reason == n->reason &&
+	if (what->proto == RECORD_DNS && what->reason == n->reason &&
 	    strcmp(what->name ? what->name->s : "", n->name) == 0 && strcmp(text, n->addr) == 0)
 		n->count += count;
 }
@@ -250,8 +252,9 @@ static void set_policy(const char *yaml)
 static int setup(void **state)
 {
 	struct resolver_config rc = {.timeout_ms = 1000, .tries = 2};
+	static const struct remedy_for remedy = {.sandbox = "box"};
 	struct dns_server_config c = {
-		.sandbox = "box",
+		.remedy = &remedy,
 		.rules = &rules,
 		.host = &host,
 		.gate_v4 = addr_from_v4((const uint8_t[]){192, 0, 0, 1}),
@@ -266,7 +269,12 @@ static int setup(void **state)
 	rc.servers[rc.n_servers++] = upstream.at;
 	c.resolver = resolver = resolver_new(loop, &rc, &e);
 	c.names = names = names_new();
-	c.refusals = refusals = refusals_new();
+	if (totals_make(&totals, &e) != 0)
+		return 1;
+	refusals = totals.refusals;
+	c.wildcards = totals.wildcards;
+	c.counters = totals.dns;
+	c.journal = journal = journal_new(refusals, NULL, -1);
 	host.n = 0;
 	server = dns_server_new(&c);
 	replies = 0;
@@ -274,7 +282,7 @@ static int setup(void **state)
 		   "mixed.example.com, many.example.com, alias.example.com, loop.example.com, "
 		   "missing.example.com, mapped.example.com, silent.example.com, cdn.example.com, "
 		   "plain.example.com, edge.example.net, '*.wild.example.com']\n");
-	return !server || !resolver || !names || !refusals;
+	return !server || !resolver || !names || !journal;
 }
 
 static int teardown(void **state)
@@ -282,7 +290,8 @@ static int teardown(void **state)
 	dns_server_free(server);
 	resolver_free(resolver);
 	names_free(names);
-	refusals_free(refusals);
+	journal_free(journal);
+	totals_free(&totals);
 	upstream_close(&upstream);
 	loop_free(loop);
 	ruleset_free((struct ruleset *)rules);
@@ -292,10 +301,7 @@ static int teardown(void **state)
 
 static struct dns_counters counters(void)
 {
-	struct dns_counters c;
-
-	dns_server_count(server, &c);
-	return c;
+	return *totals.dns;
 }
 
 /* --- refusals --- */
@@ -305,8 +311,7 @@ static void a_refused_name_stays_inside(void **state)
 {
 	expect("secret.attacker.example", DNS_A, DNS_REFUSED, 0);
 	assert_int_equal(reply.ede, 15);
-	assert_string_equal(reply.ede_text,
-			    "sandgate run --name box --allow secret.attacker.example ...");
+	assert_string_equal(reply.ede_text, "sandgate net allow box site:secret.attacker.example");
 	expect("secret.attacker.example", DNS_TXT, DNS_REFUSED, 0);
 	expect("www.example.com.attacker.example", DNS_A, DNS_REFUSED, 0);
 	expect("example.com", DNS_A, DNS_REFUSED, 0);

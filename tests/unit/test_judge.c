@@ -55,7 +55,7 @@ static void begin(const char *net, const char *const *allow, const char *const *
 
 static int end(void **state)
 {
-	ruleset_free((struct ruleset *)gate.rules);
+	ruleset_free(gate.rules);
 	names_free(gate.names);
 	loop_free(gate.loop);
 	return 0;
@@ -184,7 +184,7 @@ static void begin_synthetic(const char *net, const char *const *allow)
 	struct err e;
 
 	begin(net, allow, NULL);
-	ruleset_free((struct ruleset *)gate.rules);
+	ruleset_free(gate.rules);
 	policy_init(&p);
 	assert_int_equal(policy_set_network(&p, net, &e), 0);
 	for (; allow && *allow; allow++)
@@ -260,12 +260,13 @@ static void a_flow_ends_when_its_address_becomes_the_hosts(void **state)
 {
 	struct endpoint to = {.addr = address("93.184.0.1"), .port = 5432};
 	struct name db = name("db.example.com");
+	struct admitted a = {.dst = &to, .dialled = &to.addr, .proto = PROTO_TCP, .name = &db};
 
 	begin("deny", allow_db, NULL);
-	assert_true(judge_still_admits(&gate, &to, &to.addr, PROTO_TCP, &db));
+	assert_true(judge_again(&gate, &a).allow);
 	host.n = 1;
 	assert_true(prefix_parse("93.184.0.0/24", 13, &host.prefix[0]));
-	assert_false(judge_still_admits(&gate, &to, &to.addr, PROTO_TCP, &db));
+	assert_int_equal(judge_again(&gate, &a).reason, REASON_SPECIAL_ADDRESS);
 	host.n = 0;
 }
 

@@ -47,6 +47,7 @@ static void turn(void)
 
 static void begin_with(uint64_t bytes_out)
 {
+	struct gate_totals totals;
 	struct rlimit l;
 	struct policy p;
 	struct err e;
@@ -58,11 +59,14 @@ static void begin_with(uint64_t bytes_out)
 	policy_init(&p);
 	assert_int_equal(policy_set_network(&p, "any", &e), 0);
 	p.limits.bytes_out = bytes_out;
+	assert_int_equal(totals_make(&totals, &e), 0);
 	gate = (struct gate){.loop = loop_new(4096),
 			     .rules = ruleset_compile(&p, 1, &e),
-			     .refusals = refusals_new(),
+			     .counters = totals.counters,
+			     .refusals = totals.refusals,
+			     .journal = journal_new(totals.refusals, NULL, -1),
 			     .pipes = pipes_new(),
-			     .quota = quota_new()};
+			     .quota = totals.quota};
 	policy_free(&p);
 	gate.flows = flows_new(&gate, 1024, -1, -1, &e);
 	assert_non_null(gate.flows);
@@ -258,7 +262,7 @@ static void a_limit_on_octets_is_exact(void **state)
 			break;
 	}
 	assert_true(got <= 100000);
-	assert_int_equal(gate.counters.bytes_out, 100000);
+	assert_int_equal(gate.counters->bytes_out, 100000);
 	assert_int_equal(refusals_total(gate.refusals), 1);
 	assert_int_equal(flows_open(gate.flows), 0);
 	close_ends(&e);
@@ -289,7 +293,7 @@ static void a_limit_on_octets_holds_for_flows_that_stand_still(void **state)
 		usleep(300); /* for the kernel's window updates */
 	}
 	assert_in_range(got, 1, LIMIT);
-	assert_in_range(gate.counters.bytes_out, 1, LIMIT);
+	assert_in_range(gate.counters->bytes_out, 1, LIMIT);
 	for (int i = 0; i < FLOWS; i++)
 		close_ends(&e[i]);
 }

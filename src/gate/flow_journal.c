@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* flow_journal: what the journal hears of a flow, and when (flow.h). */
+#include "gate/flow.h"
+
+/* Made from outside through a published port: it is none of the sandbox's going out. */
+static bool is_joined(const struct flow *fl)
+{
+	return fl->src.port == 0;
+}
+
+static struct event event_of(const struct flow *fl, enum record_kind kind)
+{
+	return (struct event){
+		.kind = kind,
+		.proto = RECORD_TCP,
+		.name = flow_name(fl),
+		.addr = &fl->dst.addr,
+		.port = fl->dst.port,
+		.rule = fl->rule,
+	};
+}
+
+void flow_refuse(struct flow *fl, struct event refusal)
+{
+	refusal.kind = RECORD_DENY;
+	refusal.addr = &fl->dst.addr;
+	refusal.port = fl->dst.port;
+	fl->ended_for = refusal.reason;
+	fl->gate->counters->flows_refused++;
+	fl->gate->counters->frames_denied++;
+	journal_note(fl->gate->journal, &refusal);
+}
+
+void flow_note_admitted(struct flow *fl)
+{
+	struct event e = event_of(fl, RECORD_ALLOW);
+
+	if (fl->noted)
+		return;
+	fl->noted = true;
+	journal_note(fl->gate->journal, &e);
+}
+
+void flow_note_request(struct flow *fl, const struct http_request *rq)
+{
+	struct event e = event_of(fl, RECORD_ALLOW);
+
+	flow_note_admitted(fl);
+	e.proto = RECORD_HTTP;
+	e.method = rq->method;
+	e.path = rq->path;
+	journal_note(fl->gate->journal, &e);
+}
+
+/* The one request of a connection and its answer; of several it is not known which was which. */
+static void add_request(const struct flow *fl, struct event *e)
+{
+	const struct flow_http *h = &fl->peek.http;
+
+	if (fl->inspection != INSPECT_HTTP || h->requests != 1)
+		return;
+	e->method = h->method;
+	e->path = span_of_string(h->path);
+	e->status = h->status;
+}
+
+void flow_note_end(struct flow *fl)
+{
+	struct event e = event_of(fl, RECORD_END);
+
+	if (is_joined(fl) || fl->state == FLOW_DNS || fl->state == FLOW_FREE)
+		return;
+	/* It was dialled, though nothing came of it. */
+	if (!fl->noted && fl->ended_for == REASON_NONE)
+		flow_note_admitted(fl);
+	if (!fl->noted)
+		return;
+	e.reason = fl->ended_for;
+	e.bytes_out = fl->up.octets;
+	e.bytes_in = fl->down.octets;
+	e.duration_ms = (uint64_t)((loop_now(fl->gate->loop).ns - fl->begun.ns) / 1000000);
+	add_request(fl, &e);
+	journal_note(fl->gate->journal, &e);
+}

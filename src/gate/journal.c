@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Theory of operation
+ *
+ * A record is filled in one place and copied into the ring; only what is set in it is written, so
+ * that a short event costs no kilobyte of zeros. The text of a rule is made when a record first
+ * names the rule and kept in a small table by the rule's address, which is its identity as long as
+ * its ruleset lives; with another ruleset the table is emptied.
+ *
+ * What stands in a record is printable ASCII: everything else in a path is shown as '?'.
+ */
+#include "gate/journal.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { KEPT_TEXTS = 128 };
+
+struct rule_text {
+	const struct rule *rule;
+	char text[RECORD_RULE_MAX];
+};
+
+struct journal {
+	struct refusals *refusals;
+	struct ring *ring;
+	int wake;
+	struct record record;
+	struct rule_text kept[KEPT_TEXTS];
+};
+
+struct journal *journal_new(struct refusals *refusals, struct ring *ring, int wake)
+{
+	struct journal *j = calloc(1, sizeof(*j));
+
+	if (!j)
+		return NULL;
+	j->refusals = refusals;
+	j->ring = ring;
+	j->wake = wake;
+	return j;
+}
+
+void journal_free(struct journal *j)
+{
+	free(j);
+}
+
+void journal_set_generation(struct journal *j, uint64_t generation)
+{
+	j->record.generation = generation;
+	for (size_t i = 0; i < KEPT_TEXTS; i++)
+		j->kept[i].rule = NULL;
+}
+
+static int64_t wall_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static void put_text(char *out, size_t size, struct span s)
+{
+	size_t n = s.n < size - 1 ? s.n : size - 1;
+
+	for (size_t i = 0; i < n; i++)
+		out[i] = s.p[i] >= 0x20 && s.p[i] <= 0x7e ? (char)s.p[i] : '?';
+	out[n] = 0;
+}
+
+static const char *text_of_rule(struct journal *j, const struct rule *r)
+{
+	struct rule_text *kept = &j->kept[(uintptr_t)r / sizeof(*r) % KEPT_TEXTS];
+	char text[RULE_TEXT_MAX];
+
+	if (kept->rule != r) {
+		put_text(kept->text, sizeof(kept->text), span_of_string(rule_format(r, text)));
+		kept->rule = r;
+	}
+	return kept->text;
+}
+
+static void put_rule(struct journal *j, const struct rule *r)
+{
+	const char *permission = r && r->detail ? r->detail->permission : NULL;
+
+	j->record.rule[0] = 0;
+	if (r)
+		strcpy(j->record.rule, text_of_rule(j, r));
+	put_text(j->record.permission, sizeof(j->record.permission),
+		 span_of_string(permission ? permission : ""));
+}
+
+static struct span without_query(struct span path)
+{
+	const uint8_t *mark = path.n ? memchr(path.p, '?', path.n) : NULL;
+
+	return mark ? span_of(path.p, (size_t)(mark - path.p)) : path;
+}
+
+static void put_record(struct journal *j, const struct event *e)
+{
+	struct record *r = &j->record;
+
+	r->time_ms = wall_ms();
+	r->kind = (uint8_t)e->kind;
+	r->proto = (uint8_t)e->proto;
+	r->reason = (uint8_t)e->reason;
+	r->bytes_out = e->bytes_out;
+	r->bytes_in = e->bytes_in;
+	r->duration_ms = e->duration_ms;
+	r->port = e->port;
+	r->status = e->status;
+	r->has_name = e->name != NULL;
+	if (e->name)
+		memcpy(&r->name, e->name, offsetof(struct name, s) + e->name->n + 1u);
+	r->has_addr = e->addr != NULL;
+	if (e->addr)
+		r->addr = *e->addr;
+	put_text(r->method, sizeof(r->method), span_of_string(e->method ? e->method : ""));
+	put_text(r->path, sizeof(r->path), without_query(e->path));
+	put_rule(j, e->rule);
+	ring_put(j->ring, j->wake, r);
+}
+
+void journal_note(struct journal *j, const struct event *e)
+{
+	struct refusal what = {.proto = e->proto,
+			       .reason = e->reason,
+			       .name = e->counted_as ? e->counted_as : e->name,
+			       .addr = e->addr,
+			       .port = e->port};
+
+	if (e->kind == RECORD_DENY)
+		refusals_note(j->refusals, &what);
+	if (j->ring)
+		put_record(j, e);
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Theory of operation
+ *
+ * With another policy each open flow is asked again what it was asked when it was admitted. One
+ * that still waits, for its far side or for its first octets, goes on under the new verdict: what
+ * is to be inspected of it may have changed. One that relays is judged by what is known of it: the
+ * name inside, the last request, the address. What the new policy would not admit is reset both
+ * ways; nothing else is touched but the rule that a flow names, so that the old ruleset can be
+ * freed when all have been asked.
+ */
+#include "gate/flow_table.h"
+
+static void cut(struct flow *fl, const struct verdict *v, const struct name *name)
+{
+	flow_refuse(fl, (struct event){.proto = RECORD_TCP,
+				       .reason = v->reason,
+				       .name = name,
+				       .rule = v->rule});
+	flow_cut(fl);
+}
+
+static void rejudge_waiting(struct flow *fl)
+{
+	struct judged j;
+
+	judge_destination(fl->gate, &fl->dst, PROTO_TCP, &j);
+	if (j.kind == JUDGED_FORWARD && !judged_dials(&j, &fl->dial[fl->at_dial].addr))
+		j.verdict = (struct verdict){.reason = REASON_SPECIAL_ADDRESS};
+	if (!j.verdict.allow) {
+		cut(fl, &j.verdict, judged_name(&j) ? judged_name(&j) : flow_name(fl));
+		return;
+	}
+	fl->name.n = 0;
+	flow_set_judged(fl, &j);
+	if (fl->inspection != INSPECT_NOTHING)
+		return;
+	flow_note_admitted(fl);
+	if (fl->state == FLOW_INSPECTING)
+		inspect_nothing(fl);
+}
+
+static struct verdict judge_open(const struct flow *fl)
+{
+	bool http = fl->inspection == INSPECT_HTTP;
+	const struct flow_http *h = &fl->peek.http;
+	struct admitted a = {
+		.dst = &fl->dst,
+		.dialled = &fl->dial[fl->at_dial].addr,
+		.proto = PROTO_TCP,
+		.name = flow_name(fl),
+		.inside = fl->inspection != INSPECT_NOTHING && fl->name.n,
+		.by_default = fl->by_default,
+		.method = http ? h->method : NULL,
+		/* A cut path could pass for another: it counts as not seen. */
+		.path = http && !h->path_cut ? h->path : NULL,
+	};
+
+	if (fl->has_ech && ruleset_policy(fl->gate->rules)->ech_refuse)
+		return (struct verdict){.reason = REASON_ECH_REFUSED};
+	return judge_again(fl->gate, &a);
+}
+
+/* A later request without a name is good only while the base admits the address. */
+static bool is_admitted_by_default(const struct flow *fl)
+{
+	struct judged j;
+
+	judge_destination(fl->gate, &fl->dst, PROTO_TCP, &j);
+	return j.kind == JUDGED_FORWARD && j.verdict.by_default;
+}
+
+static void rejudge_open(struct flow *fl)
+{
+	struct verdict v = judge_open(fl);
+
+	if (!v.allow) {
+		cut(fl, &v, flow_name(fl));
+		return;
+	}
+	fl->rule = v.rule;
+	if (fl->by_default)
+		fl->by_default = is_admitted_by_default(fl);
+}
+
+static void rejudge(struct flow *fl)
+{
+	fl->rule = NULL;
+	/* Those of --publish were made from outside, and have no destination. */
+	if (!fl->src.port)
+		return;
+	switch (fl->state) {
+	case FLOW_DIALING:
+	case FLOW_OFFERED:
+	case FLOW_INSPECTING:
+		rejudge_waiting(fl);
+		break;
+	case FLOW_RELAYING:
+		rejudge_open(fl);
+		break;
+	default:
+		break;
+	}
+}
+
+void flows_rejudge(struct flows *f)
+{
+	for (uint32_t i = 1; i < f->used; i++)
+		rejudge(&f->flow[i]);
+}
