@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * signer: the key of a log: "key" (PEM, readable by its owner only), and "key.pub" for everybody: the C2SP
+ * verifier key in the first line, then the same as PEM, which openssl reads as it is.
+ */
+#ifndef SG_AUDIT_SIGNER_H
+#define SG_AUDIT_SIGNER_H
+
+#include "audit/note.h"
+
+enum { SIGNER_PUBLIC_MAX = VERIFIER_TEXT_MAX + 256 };
+
+struct signer {
+	EVP_PKEY *key; /* both halves */
+	struct verifier verifier;
+};
+
+/*
+ * Reads the key. When `make`, what is not there is made, for the name `origin`. A key that others may
+ * read is refused. 0 or -1 with the message; signer_free() in any case.
+ */
+int signer_open(struct signer *s, int dir, const char *origin, bool make,
+		struct err *e) sg_must_check;
+void signer_free(struct signer *s);
+
+/* The contents of key.pub. False when it cannot be made. */
+bool signer_print_public(const struct verifier *v, char out[SIGNER_PUBLIC_MAX]);
+
+/*
+ * key.pub of a folder, which must be what signer_print_public() makes of it. 0 or -errno with the message:
+ * -EBADMSG when it is not.
+ */
+int signer_read_public(int dir, struct verifier *out, struct err *e) sg_must_check;
+
+#endif
