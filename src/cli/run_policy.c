@@ -6,6 +6,7 @@
 #include "base/nearest.h"
 #include "cli/policy_file.h"
 #include "cli/question.h"
+#include "cli/run_project.h"
 #include "policy/rule.h"
 #include "sandbox/run.h"
 
@@ -255,39 +256,70 @@ static int ask(const struct policy_words *w, const struct catalogue *c, const st
 
 /* --- all of it --- */
 
-static int build(const struct policy_words *w, const struct sources *s, struct run_policy *out,
-		 struct err *e)
+/* What was written in a file, the person's or the project's. 0 or the exit status. */
+static int read_file(const struct policy_words *w, struct run_project *project, struct policy *p,
+		     struct err *e)
 {
-	struct policy_sources sources;
+	if (w->policy_file)
+		return policy_file_read(w->policy_file, p, e) ? EXIT_USAGE : 0;
+	return run_project_read(project, w, p, e);
+}
+
+/* The options on top of it. 0 or -1. */
+static int add_options(const struct policy_words *w, const struct sources *s, bool base_known,
+		       struct policy *p, struct err *e)
+{
 	struct policy before = {0};
 	int rc;
 
-	if (find_agent(w, s->catalogue, &out->agent, e))
+	if (set_base(w, s, p, base_known, e))
 		return -1;
-	if (w->policy_file && policy_file_read(w->policy_file, &out->policy, e))
-		return -1;
-	if (set_base(w, s, &out->policy, false, e))
-		return -1;
-	before.network = out->policy.network;
-	if (out->policy.permissions &&
-	    !(before.permissions = string_list_copy(out->policy.permissions)))
+	before.network = p->network;
+	if (p->permissions && !(before.permissions = string_list_copy(p->permissions)))
 		return err_set(e, "out of memory");
-	rc = add_words(w, s->catalogue, &out->policy, e) ||
-	     ask(w, s->catalogue, &before, &out->policy, e);
+	rc = add_words(w, s->catalogue, p, e) || ask(w, s->catalogue, &before, p, e);
 	string_list_free(before.permissions);
+	return rc ? -1 : 0;
+}
+
+static int build(const struct policy_words *w, const struct sources *s, struct run_project *project,
+		 struct run_policy *out, struct err *e)
+{
+	bool base_known = project->has_file && project->file.names_network;
+	struct policy_sources sources;
+	int rc = read_file(w, project, &out->policy, e);
+
+	if (rc)
+		return rc;
+	if (find_agent(w, s->catalogue, &out->agent, e) ||
+	    add_options(w, s, base_known, &out->policy, e))
+		return EXIT_USAGE;
+	out->languages = project->languages;
+	project->languages = NULL;
 	sources = sources_for(s, out->agent, out->languages);
-	return rc || policy_resolve(&out->policy, &sources, e) ? -1 : 0;
+	if (policy_resolve(&out->policy, &sources, e))
+		return EXIT_USAGE;
+	if (project->has_file && !(out->project_file = strdup(project->file.path)))
+		return err_set(e, "out of memory"), EXIT_SANDGATE;
+	return run_project_end(project, w, &out->policy, s->catalogue, e);
 }
 
 int run_policy_build(const struct policy_words *w, const struct sources *s, struct run_policy *out,
 		     struct err *e)
 {
+	struct run_project project = {0};
+	int rc = check_words(w, e) ? EXIT_USAGE : 0;
+
 	*out = (struct run_policy){0};
 	policy_init(&out->policy);
-	if (check_words(w, e) == 0 && build(w, s, out, e) == 0)
-		return 0;
-	run_policy_free(out);
-	return EXIT_USAGE;
+	if (rc == 0)
+		rc = run_project_begin(&project, w, s->catalogue, e);
+	if (rc == 0)
+		rc = build(w, s, &project, out, e);
+	run_project_free(&project);
+	if (rc)
+		run_policy_free(out);
+	return rc;
 }
 
 void run_policy_free(struct run_policy *p)

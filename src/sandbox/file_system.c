@@ -317,13 +317,25 @@ static void add_home(struct planner *b)
 	if (b->p->failed)
 		return;
 	m.dest = b->p->home;
+	if (b->r->kept_home) {
+		m.kind = MOUNT_RW;
+		m.source = (char *)b->r->kept_home;
+		m.checked = true;
+	}
 	plan_add(b->p, &m);
 }
 
-/* Why a working directory is not shared, or NULL when it is. */
-static const char *why_not_shared(const struct planner *b)
+/* Whether a folder of sandgate's own lies in `path`, or `path` in one. */
+static bool is_near_own(const struct file_request *r, const char *path)
 {
-	const struct file_request *r = b->r;
+	for (const char *const *own = r->own; own && *own; own++)
+		if (path_holds(path, *own) || path_holds(*own, path))
+			return true;
+	return false;
+}
+
+const char *file_plan_why_not_shared(const struct file_request *r)
+{
 	char home[PATH_MAX] = "";
 
 	if (r->home && *r->home == '/' && !path_resolve(r->host, r->home, home))
@@ -334,8 +346,8 @@ static const char *why_not_shared(const struct planner *b)
 		return "holds your home folder";
 	if (holds_system(r->cwd) || in_closed_system(r->cwd))
 		return "is a folder of the system";
-	if (path_holds(r->cwd, r->registry) || path_holds(r->registry, r->cwd))
-		return "holds sandgate's own sockets";
+	if (is_near_own(r, r->cwd))
+		return "holds sandgate's own files";
 	return NULL;
 }
 
@@ -397,7 +409,7 @@ static void protect(struct planner *b, const char *part)
 
 static void add_workdir(struct planner *b)
 {
-	const char *why = why_not_shared(b);
+	const char *why = file_plan_why_not_shared(b->r);
 
 	if (!why) {
 		add_checked(b, MOUNT_RW, RANK_WORK, b->r->cwd);
@@ -466,9 +478,10 @@ static int check_place(struct planner *b, const char *option, const char *writte
 	    path_holds("/proc", at->source) || path_holds("/dev", at->source))
 		return err_set(b->e, "%s %s: devices and processes of the host are not shared",
 			       option, written);
-	if (path_holds(b->r->registry, at->source))
-		return err_set(b->e, "%s %s: sandgate's own sockets are not shared", option,
-			       written);
+	for (const char *const *own = b->r->own; own && *own; own++)
+		if (path_holds(*own, at->source))
+			return err_set(b->e, "%s %s: sandgate's own files are not shared", option,
+				       written);
 	return 0;
 }
 
@@ -546,22 +559,42 @@ static int add_hidden(struct planner *b)
 	return 0;
 }
 
-/* The sandbox has the person's own uid: the control sockets must not be within its reach. */
-static void hide_registry(struct planner *b)
+/* The folder `own`, where a mount shows it. 0 or -1 with the message. */
+static int hide_own_in(struct planner *b, size_t mount, const char *own)
+{
+	const struct mount *m = &b->p->mounts[mount];
+	enum path_kind k;
+	char dest[PATH_MAX];
+
+	if (!is_bind(m) || !path_holds(m->source, own) || strcmp(m->source, own) == 0)
+		return 0;
+	k = host_look(b, own);
+	if (k == PATH_NONE && m->kind == MOUNT_RW)
+		return err_set(
+			b->e,
+			"--rw %s: the sandbox could make %s, which is for sandgate's own files; "
+			"make it first: mkdir -p %s",
+			m->source, own, own);
+	if (!path_join(m->dest, own + strlen(m->source) + 1, dest))
+		b->p->failed = true;
+	else
+		add_cover(b, dest, k, RANK_HIDE);
+	return 0;
+}
+
+/*
+ * The sandbox has the person's own uid: control sockets, what was confirmed and settings must not be
+ * within its reach.
+ */
+static int hide_own(struct planner *b)
 {
 	size_t n = b->p->n;
 
-	for (size_t i = 0; i < n && !b->p->failed; i++) {
-		const struct mount *m = &b->p->mounts[i];
-		char dest[PATH_MAX];
-
-		if (!is_bind(m) || !path_holds(m->source, b->r->registry))
-			continue;
-		if (!path_join(m->dest, b->r->registry + strlen(m->source) + 1, dest))
-			b->p->failed = true;
-		else if (host_look(b, b->r->registry) == PATH_DIR)
-			add_cover(b, dest, PATH_DIR, RANK_HIDE);
-	}
+	for (size_t i = 0; i < n && !b->p->failed; i++)
+		for (const char *const *own = b->r->own; own && *own; own++)
+			if (hide_own_in(b, i, *own))
+				return -1;
+	return 0;
 }
 
 /* --- files with contents of our own --- */
@@ -633,9 +666,8 @@ static int build(struct planner *b)
 	if (b->p->failed)
 		return err_set(b->e, "out of memory");
 	if (add_named(b, "--ro", MOUNT_RO, b->r->ro) || add_named(b, "--rw", MOUNT_RW, b->r->rw) ||
-	    add_hidden(b) || add_texts(b))
+	    add_hidden(b) || add_texts(b) || hide_own(b))
 		return -1;
-	hide_registry(b);
 	choose_workdir(b);
 	if (b->p->failed)
 		return err_set(b->e, "out of memory");

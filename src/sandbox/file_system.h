@@ -57,13 +57,14 @@ struct file_request {
 	const struct tree *host;
 	const char *cwd;       /* absolute, as getcwd gives it */
 	const char *home;      /* the person's, as HOME says; may be NULL or nonsense */
+	const char *kept_home; /* the host's folder that is HOME inside; NULL: an empty one */
 	bool as_root;	       /* --as-root */
 	bool host_root;	       /* the person is root outside */
 	const char *const *rw; /* as written; NULL-terminated or NULL */
 	const char *const *ro;
 	const char *const *hide;
 	const char *const *masked; /* absolute paths under /etc that are not for everyone's eyes */
-	const char *registry;	   /* the folder of sandgate's own sockets: never seen inside */
+	const char *const *own;	   /* folders of sandgate's own, without links: never seen inside */
 	const char *resolv_conf;   /* contents */
 	const char *hosts;
 };
@@ -75,6 +76,12 @@ struct file_request {
 /* 0, or -1 with the message and nothing to free. */
 int file_plan_build(const struct file_request *r, struct file_plan *p, struct err *e) sg_must_check;
 void file_plan_free(struct file_plan *p);
+
+/* Why the working directory is not shared with the sandbox, or NULL when it is. */
+const char *file_plan_why_not_shared(const struct file_request *r);
+
+/* Why the working directory is not shared with the sandbox, or NULL when it is. */
+const char *file_plan_why_not_shared(const struct file_request *r);
 
 /* What the sandbox will see at a path, links followed. `host` is the request's. */
 enum path_kind file_plan_look(const struct file_plan *p, const struct tree *host, const char *path);

@@ -21,6 +21,7 @@
 #include "sandbox/command_path.h"
 #include "sandbox/environment.h"
 #include "sandbox/masked_files.h"
+#include "sandbox/own_folders.h"
 #include "sandbox/publish_ports.h"
 #include "sandbox/refused.h"
 #include "sandbox/summary.h"
@@ -90,6 +91,7 @@ static int plan_files(struct supervisor *s, const char *cwd, struct err *e)
 	_cleanup_free_ char *masked = NULL;
 	const char **list = masked_files_list(&masked);
 	char hosts[512];
+	struct own_folders own;
 	struct file_request r = {
 		.host = &host_tree,
 		.cwd = cwd,
@@ -100,12 +102,13 @@ static int plan_files(struct supervisor *s, const char *cwd, struct err *e)
 		.ro = o->ro,
 		.hide = o->hide,
 		.masked = list,
-		.registry = s->dir.registry.path,
+		.own = own.list,
 		.resolv_conf = s->networked ? "nameserver " AIRLOCK_GATE_V4 "\n" : "",
 		.hosts = text_of_hosts(s, hosts, sizeof(hosts)),
 	};
 	int rc;
 
+	own_folders_find(s->dir.registry.path, &own);
 	if (!list)
 		return err_set(e, "the files in /etc that are not for everyone: %s",
 			       strerror(errno));

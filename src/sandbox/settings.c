@@ -61,7 +61,7 @@ static int read_one(const char *dir, enum trusted_owner owner, enum setting_from
 	struct trusted_request r = {.name = CONFIG_FILE,
 				    .shown = path,
 				    .owner = owner,
-				    .follow = true,
+				    .follow = owner == OWNER_ROOT,
 				    .max = CONFIG_MAX};
 	_cleanup_fd_ int folder = trusted_folder_open(dir, owner, e);
 	struct trusted_text text;

@@ -55,7 +55,7 @@ static int add_named(struct sources *s, int folder, const char *dir, enum truste
 					    .name = names[i]->d_name,
 					    .shown = path,
 					    .owner = owner,
-					    .follow = true,
+					    .follow = owner == OWNER_ROOT,
 					    .max = OVERRIDE_MAX};
 
 		snprintf(path, sizeof(path), "%s/%s", dir, names[i]->d_name);

@@ -50,6 +50,7 @@ static const struct node debian[] = {
 	{"/home", "d"},
 	{"/home/u", "d"},
 	{"/home/u/.ssh", "d"},
+	{"/home/u/.config", "d"},
 	{"/home/u/.gitconfig", "f"},
 	{"/home/u/.local/bin", "d"},
 	{"/home/u/.local/bin/tool", "f"},
@@ -109,13 +110,15 @@ static bool table_link(const void *ctx, const char *path, char *out, size_t cap)
 
 static const struct tree table = {.kind = table_kind, .link = table_link};
 
+static const char *const own[] = {"/run/user/1000/sandgate", "/home/u/.config/sandgate", NULL};
+
 static struct file_request in(const char *cwd)
 {
 	return (struct file_request){
 		.host = &table,
 		.cwd = cwd,
 		.home = "/home/u",
-		.registry = "/run/user/1000/sandgate",
+		.own = own,
 		.resolv_conf = "nameserver x\n",
 		.hosts = "hosts\n",
 	};
@@ -323,7 +326,7 @@ static void paths_that_are_not_there_or_not_to_be_had_are_errors(void **state)
 		{"/run", "name what lies in it"},
 		{"/proc/sys", "not shared"},
 		{"/dev/kvm", "not shared"},
-		{"/run/user/1000/sandgate", "own sockets"},
+		{"/run/user/1000/sandgate", "own files"},
 	};
 
 	for (size_t i = 0; i < sg_array_len(rows); i++) {
@@ -339,6 +342,15 @@ static void paths_that_are_not_there_or_not_to_be_had_are_errors(void **state)
 		r.hide = list;
 		assert_refused(&r, rows[i].says);
 	}
+}
+
+static void what_is_sandgates_own_cannot_be_made(void **state)
+{
+	static const char *const rw[] = {"/home/u/.config", NULL};
+	struct file_request r = in("/home/u/p");
+
+	r.rw = rw;
+	assert_refused(&r, "mkdir -p /home/u/.config/sandgate");
 }
 
 static void the_registry_is_never_seen(void **state)
@@ -571,6 +583,7 @@ int main(void)
 		cmocka_unit_test(hide_covers_files_and_folders),
 		cmocka_unit_test(paths_that_are_not_there_or_not_to_be_had_are_errors),
 		cmocka_unit_test(the_registry_is_never_seen),
+		cmocka_unit_test(what_is_sandgates_own_cannot_be_made),
 		cmocka_unit_test(some_working_directories_are_not_shared),
 		cmocka_unit_test(other_working_directories_are),
 		cmocka_unit_test(root_inside_has_its_own_home_and_may_fetch_packages),
