@@ -94,6 +94,12 @@ void ring_put(struct ring *r, int wake, const struct record *what);
  */
 void ring_mend(struct ring *r);
 
+/*
+ * No gate lives: raises the totals of refusals to at least these, which a log has. A file that was begun anew,
+ * or that a power cut set back, counts on from there.
+ */
+void ring_raise(struct ring *r, const uint64_t refused[REASONS]);
+
 /* The sealer's end: copies out the next record; false when there is none. */
 bool ring_take(struct ring *r, struct record *out);
 /* How many were ever taken, over the life of the file. */

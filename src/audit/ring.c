@@ -212,6 +212,15 @@ void ring_mend(struct ring *r)
 	atomic_store(&r->shared->turn, turn + (turn & 1));
 }
 
+void ring_raise(struct ring *r, const uint64_t refused[REASONS])
+{
+	struct shared_totals *t = &r->shared->totals;
+
+	for (size_t i = 0; i < REASONS; i++)
+		if (atomic_load(&t->refused[i]) < refused[i])
+			atomic_store(&t->refused[i], refused[i]);
+}
+
 /* --- the sealer's end --- */
 
 bool ring_take(struct ring *r, struct record *out)

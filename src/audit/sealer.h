@@ -3,7 +3,10 @@
  * sealer: the one process that writes a sandbox's logs and holds the key that signs them.
  *
  * It takes fixed records from the gate's ring and entries from the supervisor, has no network, no file but
- * the folder of the logs, and parses nothing that the sandbox sent.
+ * those of the logs, and parses nothing that the sandbox sent. This is the supervisor's hold on it;
+ * sealer_main.c is the process.
+ *
+ * Entries that it has not said to have sealed are kept here, and go to the next sealer when it dies.
  */
 #ifndef SG_AUDIT_SEALER_H
 #define SG_AUDIT_SEALER_H
@@ -15,32 +18,61 @@
 
 struct sealer_setup {
 	const char *sandbox;
-	int folder; /* the sandbox's folder of state: "audit/", "connections/", "ring" are made in it */
-	int ring;			   /* the file behind the ring */
-	int wake;			   /* eventfd */
+	int folder; /* the sandbox's folder of state: "audit/", "connections/" are made in it */
+	int ring;   /* the file behind the ring */
+	int wake;   /* eventfd */
 	const struct catalogue *catalogue; /* for remedies */
-	char *const *on;		   /* permissions that are on at the start; NULL: none */
 	bool lasting; /* false: the logs are taken away with the sandbox, so nothing waits for the disk */
+	bool alone;		    /* no gate lives yet: the ring's totals may be put right */
+	uint64_t connections_bytes; /* of the connection log in all; 0: the default */
+	unsigned keep_segments;	    /* of the audit log; 0: all */
 };
 
 struct sealer {
-	pid_t pid; /* 0: none */
-	int pidfd; /* readable when it has ended */
-	int control;
+	pid_t pid;   /* 0: none */
+	int pidfd;   /* readable when it has ended */
+	int control; /* readable when it has said something */
+	bool ready;
+	struct err why;	   /* it could not start; else empty */
+	json_t *notes;	   /* not yet sealed, the oldest first */
+	size_t sent;	   /* of those, to the sealer that lives */
+	json_int_t sealed; /* how many it has said to have sealed */
+	json_t *on;	   /* permissions, for the next sealer as well */
 };
 
-/* Forks it and waits until it is isolated and the logs are open. 0 or -1 with the message. */
-int sealer_start(struct sealer *s, const struct sealer_setup *setup, struct err *e) sg_must_check;
+#define SEALER_NONE ((struct sealer){.pidfd = -1, .control = -1})
+
+/* More than these wait for a disk, and the next is refused. */
+enum { SEALER_NOTES_MAX = 4096, SEALER_START_MS = 10000 };
 
 /*
- * One entry for the audit log, from the supervisor: {"action": ..., ...}, consumed. Does not wait. 0 or -errno.
+ * Forks it, and does not wait: it opens the logs while the caller goes on. `s` is SEALER_NONE, or one whose
+ * sealer was buried. The caller blocks all signals. 0 or -1 with the message.
+ */
+int sealer_start(struct sealer *s, const struct sealer_setup *setup, struct err *e) sg_must_check;
+
+/* Until it is isolated and the logs are open. 0 or -1 with the message. */
+int sealer_await_ready(struct sealer *s, struct err *e) sg_must_check;
+
+/*
+ * One entry for the audit log: {"action": ..., ...}, consumed; the time and the sandbox are added. Does not
+ * wait, and may be called while there is no sealer. 0 or -errno.
  */
 int sealer_note(struct sealer *s, json_t *entry) sg_must_check;
+
+/* The permissions that are on from now, for remedies; borrowed, may be NULL. */
+void sealer_set_on(struct sealer *s, char *const *on);
+
+/* `control` is readable, or some time has passed: hears what is sealed, sends what could not be sent. */
+void sealer_hear(struct sealer *s);
 
 /* Waits until all that came before is sealed and signed. 0 or -errno (ETIMEDOUT after `ms`). */
 int sealer_sync(struct sealer *s, int ms) sg_must_check;
 
 /* Takes what is in the ring, seals, signs, ends. Waits for it up to `ms`, then kills it. */
 void sealer_stop(struct sealer *s, int ms);
+
+/* It has ended by itself: gets rid of what is left but the notes, and says how in `how`. */
+void sealer_bury(struct sealer *s, struct err *how);
 
 #endif

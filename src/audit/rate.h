@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rate: at most so many in any minute, whatever the minute begins with. */
+#ifndef SG_AUDIT_RATE_H
+#define SG_AUDIT_RATE_H
+
+#include "base/clock.h"
+
+enum { RATE_PER_MINUTE = 20, RATE_MINUTE_MS = 60000 };
+
+/* Zeroed: nothing was written yet. */
+struct rate {
+	mono_t written[RATE_PER_MINUTE]; /* the latest, round and round */
+	unsigned n;			 /* in all */
+};
+
+/* When the next one may be written; a moment that has passed: now. */
+mono_t rate_next(const struct rate *r);
+
+static inline bool rate_allows(const struct rate *r, mono_t now)
+{
+	return !mono_before(now, rate_next(r));
+}
+
+void rate_note(struct rate *r, mono_t at);
+
+#endif
