@@ -79,9 +79,9 @@ static int read_all(int fd, uint8_t *p, size_t n, mono_t deadline)
 	return 0;
 }
 
-static json_t *read_answer(int fd, int *rc)
+static json_t *read_answer(int fd, int ms, int *rc)
 {
-	mono_t deadline = mono_add_ms(mono_now(), CONTROL_DEADLINE_MS);
+	mono_t deadline = mono_add_ms(mono_now(), ms);
 	uint8_t head[CONTROL_HEAD], *body;
 	json_t *m = NULL;
 	uint32_t n;
@@ -100,19 +100,17 @@ static json_t *read_answer(int fd, int *rc)
 	return m;
 }
 
-static json_t *ask(int fd, const char *op, int *rc)
+static json_t *ask(int fd, const json_t *request, int ms, int *rc)
 {
-	json_t *request = json_pack("{s:s}", "op", op);
 	size_t n;
-	uint8_t *p = request ? control_encode(request, CONTROL_REQUEST_MAX, &n) : NULL;
+	uint8_t *p = control_encode(request, CONTROL_REQUEST_MAX, &n);
 
-	*rc = p ? send_all(fd, p, n) : -ENOMEM;
-	json_decref(request);
+	*rc = p ? send_all(fd, p, n) : -E2BIG;
 	free(p);
-	return *rc ? NULL : read_answer(fd, rc);
+	return *rc ? NULL : read_answer(fd, ms, rc);
 }
 
-static int connect_to(const char *name, struct err *e)
+int client_connect(const char *name, enum control_socket_kind kind, struct err *e)
 {
 	struct registry r;
 	int rc = registry_open(&r, false, e), dir, fd;
@@ -120,7 +118,7 @@ static int connect_to(const char *name, struct err *e)
 	if (rc && rc != -ENOENT)
 		return -1;
 	dir = rc ? rc : registry_open_sandbox(&r, name);
-	fd = dir < 0 ? dir : control_socket_connect(dir);
+	fd = dir < 0 ? dir : control_socket_connect(dir, kind);
 	if (dir >= 0)
 		close(dir);
 	if (rc == 0)
@@ -132,15 +130,15 @@ static int connect_to(const char *name, struct err *e)
 	return fd < 0 ? err_set(e, "%s: %s", name, strerror(-fd)) : fd;
 }
 
-json_t *client_ask(const char *name, const char *op, struct err *e)
+json_t *client_request(const char *name, const json_t *request, int ms, struct err *e)
 {
-	int fd = connect_to(name, e), rc;
+	int fd = client_connect(name, CONTROL_SOCKET, e), rc;
 	const char *why;
 	json_t *m;
 
 	if (fd < 0)
 		return NULL;
-	m = ask(fd, op, &rc);
+	m = ask(fd, request, ms, &rc);
 	close(fd);
 	if (!m) {
 		err_set(e, "%s: its supervisor does not answer: %s", name, strerror(-rc));
@@ -152,4 +150,17 @@ json_t *client_ask(const char *name, const char *op, struct err *e)
 	err_set(e, "%s: %s", name, why);
 	json_decref(m);
 	return NULL;
+}
+
+json_t *client_ask(const char *name, const char *op, struct err *e)
+{
+	json_t *request = json_pack("{s:s}", "op", op), *answer;
+
+	if (!request) {
+		err_set(e, "out of memory");
+		return NULL;
+	}
+	answer = client_request(name, request, CONTROL_DEADLINE_MS, e);
+	json_decref(request);
+	return answer;
 }

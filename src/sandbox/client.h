@@ -8,6 +8,7 @@
 #include <jansson.h>
 
 #include "base/err.h"
+#include "sandbox/control_socket.h"
 
 /*
  * The names of the sandboxes that run, sorted, NULL-terminated; free with client_free_names().
@@ -16,10 +17,16 @@
 char **client_list_names(struct err *e);
 void client_free_names(char **names);
 
+/* A connection to a socket of a sandbox that runs, for the caller to close; -1 with the message. */
+int client_connect(const char *name, enum control_socket_kind kind, struct err *e);
+
 /*
- * Sends {"op": op} to one sandbox and returns its answer, an object that the caller decrefs. NULL
- * with the message: no such sandbox, no answer within 5 s, or what the sandbox's supervisor said.
+ * Sends a request to one sandbox and returns its answer, an object that the caller decrefs. NULL with
+ * the message: no such sandbox, no answer within `ms`, or what the sandbox's supervisor said.
  */
+json_t *client_request(const char *name, const json_t *request, int ms, struct err *e);
+
+/* The same for {"op": op}, and 5 s. */
 json_t *client_ask(const char *name, const char *op, struct err *e);
 
 #endif

@@ -41,7 +41,7 @@ struct control *control_open(int dir, control_answer_fn *answer, void *ctx, stru
 	c->ctx = ctx;
 	for (size_t i = 0; i < CONTROL_CONNECTIONS; i++)
 		c->v[i].fd = -1;
-	c->listener = control_socket_listen(dir);
+	c->listener = control_socket_listen(dir, CONTROL_SOCKET);
 	if (c->listener >= 0)
 		return c;
 	err_set(e, "the control socket: %s", err_why(-c->listener));

@@ -9,25 +9,33 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { BACKLOG = 16 };
+enum { BACKLOG = 128 };
 
-static struct sockaddr_un address_in(int dir)
+static const struct {
+	const char *name;
+	int type;
+} sockets[] = {
+	[CONTROL_SOCKET] = {CONTROL_SOCKET_NAME, SOCK_STREAM},
+	[EXEC_SOCKET] = {EXEC_SOCKET_NAME, SOCK_SEQPACKET},
+};
+
+static struct sockaddr_un address_in(int dir, enum control_socket_kind kind)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
 
-	snprintf(a.sun_path, sizeof(a.sun_path), "/proc/self/fd/%d/" CONTROL_SOCKET_NAME, dir);
+	snprintf(a.sun_path, sizeof(a.sun_path), "/proc/self/fd/%d/%s", dir, sockets[kind].name);
 	return a;
 }
 
-int control_socket_listen(int dir)
+int control_socket_listen(int dir, enum control_socket_kind kind)
 {
-	struct sockaddr_un a = address_in(dir);
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), rc;
+	struct sockaddr_un a = address_in(dir, kind);
+	int fd = socket(AF_UNIX, sockets[kind].type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), rc;
 	mode_t mask;
 
 	if (fd < 0)
 		return -errno;
-	unlinkat(dir, CONTROL_SOCKET_NAME, 0);
+	unlinkat(dir, sockets[kind].name, 0);
 	mask = umask(077);
 	rc = bind(fd, (struct sockaddr *)&a, sizeof(a)) || listen(fd, BACKLOG) ? -errno : 0;
 	umask(mask);
@@ -37,10 +45,10 @@ int control_socket_listen(int dir)
 	return rc;
 }
 
-int control_socket_connect(int dir)
+int control_socket_connect(int dir, enum control_socket_kind kind)
 {
-	struct sockaddr_un a = address_in(dir);
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), rc;
+	struct sockaddr_un a = address_in(dir, kind);
+	int fd = socket(AF_UNIX, sockets[kind].type | SOCK_CLOEXEC, 0), rc;
 
 	if (fd < 0)
 		return -errno;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * control_socket: the socket "control" in a sandbox's folder of the registry, by the folder's
- * descriptor, so that its path may be longer than a socket address holds.
+ * control_socket: the sockets "control" (a stream) and "exec" (SOCK_SEQPACKET) in a sandbox's folder of
+ * the registry, by the folder's descriptor, so that their paths may be longer than a socket address holds.
  */
 #ifndef SG_SANDBOX_CONTROL_SOCKET_H
 #define SG_SANDBOX_CONTROL_SOCKET_H
@@ -10,12 +10,15 @@
 #include <sys/socket.h>
 
 #define CONTROL_SOCKET_NAME "control"
+#define EXEC_SOCKET_NAME    "exec"
+
+enum control_socket_kind { CONTROL_SOCKET, EXEC_SOCKET };
 
 /* A listening, non-blocking descriptor, or -errno. */
-int control_socket_listen(int dir);
+int control_socket_listen(int dir, enum control_socket_kind kind);
 
 /* A connected, blocking descriptor, or -errno. */
-int control_socket_connect(int dir);
+int control_socket_connect(int dir, enum control_socket_kind kind);
 
 /* This process's user or root, in this process's PID namespace. Fills `who` when it is true. */
 bool control_socket_peer_is_own(int fd, struct ucred *who);

@@ -20,6 +20,8 @@
 
 #include "sandbox/command_path.h"
 #include "sandbox/environment.h"
+#include "sandbox/exec_door.h"
+#include "sandbox/kept_home.h"
 #include "sandbox/masked_files.h"
 #include "sandbox/own_folders.h"
 #include "sandbox/publish_ports.h"
@@ -90,7 +92,8 @@ static int plan_files(struct supervisor *s, const char *cwd, struct err *e)
 	const struct run_options *o = s->options;
 	_cleanup_free_ char *masked = NULL;
 	const char **list = masked_files_list(&masked);
-	char hosts[512];
+	_cleanup_fd_ int home = -1;
+	char hosts[512], kept_home[PATH_MAX];
 	struct own_folders own;
 	struct file_request r = {
 		.host = &host_tree,
@@ -112,9 +115,13 @@ static int plan_files(struct supervisor *s, const char *cwd, struct err *e)
 	if (!list)
 		return err_set(e, "the files in /etc that are not for everyone: %s",
 			       strerror(errno));
-	rc = file_plan_build(&r, &s->plan, e);
+	if (o->lasting) {
+		home = kept_home_open(s->dir.name, kept_home, e);
+		r.kept_home = kept_home;
+	}
+	rc = o->lasting && home < 0 ? -1 : file_plan_build(&r, &s->plan, e);
 	free(list);
-	if (rc)
+	if (rc || (o->lasting && kept_home_prepare(home, &s->plan, &host_tree, e)))
 		return -1;
 	s->check = mount_check_begin(&s->plan, e);
 	return s->check ? 0 : -1;
@@ -245,7 +252,9 @@ static int find_command(struct supervisor *s, const char *cwd, struct err *e)
 {
 	const char *command = s->options->argv[0];
 
-	if (!command || !*command) {
+	if (!command)
+		return 0;
+	if (!*command) {
 		err_set(e, "the command is empty; write it after --");
 		return EXIT_NOT_FOUND;
 	}
@@ -266,6 +275,8 @@ static int make_plan(struct supervisor *s, const char *cwd, struct err *e)
 		return -1;
 	if (live_policy_begin(&s->live, o, e) || runtime_dir_claim(&s->dir, o->name, cwd, e))
 		return -1;
+	if (o->lock > 0)
+		close(o->lock);
 	if (s->networked && begin_airlock(s, e))
 		return -1;
 	return plan_files(s, cwd, e) || make_environment(s, e) ? -1 : 0;
@@ -291,7 +302,8 @@ static void abandon_engine(struct supervisor *s)
 static int make_parts(struct supervisor *s, struct err *e)
 {
 	s->control = control_open(s->dir.fd, report_answer, s, e);
-	if (!s->control || (s->networked && airlock_await_namespaces(&s->airlock, e)) ||
+	s->exec_door = s->control ? exec_door_open(s->dir.fd, e) : -1;
+	if (s->exec_door < 0 || (s->networked && airlock_await_namespaces(&s->airlock, e)) ||
 	    make_engine(s, e))
 		return -1;
 	if (s->networked && make_gate(s, e)) {
@@ -305,7 +317,8 @@ static int make_parts(struct supervisor *s, struct err *e)
 /* 0, or the exit status with the message. */
 static int make_all(struct supervisor *s, struct err *e)
 {
-	_cleanup_free_ char *cwd = getcwd(NULL, 0);
+	const char *workdir = s->options->workdir;
+	_cleanup_free_ char *cwd = workdir ? strdup(workdir) : getcwd(NULL, 0);
 	int status;
 
 	if (!cwd || *cwd != '/') {
@@ -347,6 +360,8 @@ static void take_down(struct supervisor *s)
 	if (s->networked)
 		leave_slow_closes_behind();
 	control_close(s->control);
+	if (s->exec_door >= 0)
+		close(s->exec_door);
 	engine_close(&s->engine);
 	gate_link_leave(&s->gate);
 	airlock_close(&s->airlock);
@@ -367,6 +382,7 @@ static void begin(struct supervisor *s, const struct run_options *o)
 		.options = o,
 		.started = mono_now(),
 		.signals = -1,
+		.exec_door = -1,
 		.dir = {.registry.fd = -1, .fd = -1, .lock = -1},
 		.networked = o->policy->network != NET_NONE,
 		.host = {.inotify = -1, .links = -1},

@@ -122,6 +122,7 @@ static bool is_alive(int dir)
 static void remove_sandbox(const struct registry *r, const char *name, int dir)
 {
 	unlinkat(dir, CONTROL_SOCKET_NAME, 0);
+	unlinkat(dir, EXEC_SOCKET_NAME, 0);
 	unlinkat(dir, lock_name, 0);
 	unlinkat(r->fd, name, AT_REMOVEDIR);
 }

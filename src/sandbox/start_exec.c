@@ -282,7 +282,7 @@ static void hear_word(struct exec *x)
 	if (n <= 0)
 		hang_up(x);
 	else if (n == (ssize_t)sizeof(w) && w.kind == EXEC_SIGNAL)
-		kill(x->pid, w.signo);
+		kill(w.signo == SIGSTOP || w.signo == SIGCONT ? -x->pid : x->pid, w.signo);
 }
 
 void start_exec_serve(const struct pollfd *fds, size_t n)

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Theory of operation
+ *
+ * The child's standard error is a pipe that the parent copies to its own, and `ready` another that carries
+ * one octet. What comes first decides: the octet, and the parent leaves with 0; the end of `ready`, and
+ * the child has failed and has said why. The engine keeps the pipe for its whole life, with nobody at the
+ * other end: the sandbox's first process is no way to write into the log.
+ */
+#include "sandbox/background.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sandbox/run.h"
+#include "sandbox/state_dir.h"
+
+enum { LOG_MAX = 256 * 1024 };
+
+static const char log_name[] = "supervisor.log", old_log_name[] = "supervisor.log.old";
+
+/* Of this process; set once. */
+static bool logs_messages;
+
+const char *background_time(char out[BACKGROUND_TIME_MAX])
+{
+	time_t now = time(NULL);
+	struct tm t;
+
+	*out = 0;
+	if (logs_messages && gmtime_r(&now, &t))
+		strftime(out, BACKGROUND_TIME_MAX, "%Y-%m-%dT%H:%M:%SZ ", &t);
+	return out;
+}
+
+/* --- in the child --- */
+
+/* A signal that the person's shell ignored would be ignored by all in the sandbox. */
+static void reset_signals(void)
+{
+	for (int signo = 1; signo < NSIG; signo++)
+		signal(signo, SIG_DFL);
+}
+
+static int take_standard(int errors)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
+	    dup2(errors, STDERR_FILENO) < 0)
+		return -1;
+	close(null);
+	return 0;
+}
+
+/* Nothing of the person's is held: no descriptor, no terminal, no folder. */
+static int become_background(int errors, int *ready)
+{
+	int kept = fcntl(*ready, F_DUPFD_CLOEXEC, 3);
+
+	reset_signals();
+	if (kept < 0 || take_standard(errors) || setsid() < 0 || chdir("/") < 0 ||
+	    dup2(kept, STDERR_FILENO + 1) < 0)
+		return -1;
+	*ready = STDERR_FILENO + 1;
+	return syscall(SYS_close_range, *ready + 1, ~0U, 0) < 0 ||
+			       fcntl(*ready, F_SETFD, FD_CLOEXEC) < 0
+		       ? -1
+		       : 0;
+}
+
+static int open_log(const char *sandbox, struct err *e)
+{
+	_cleanup_fd_ int dir = state_dir_open_sandbox(sandbox, true, e);
+	struct stat st;
+	int fd;
+
+	if (dir < 0)
+		return -1;
+	if (fstatat(dir, log_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_size > LOG_MAX)
+		renameat(dir, log_name, dir, old_log_name);
+	fd = openat(dir, log_name,
+		    O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC, 0600);
+	return fd < 0 ? err_set(e, "%s: the log of its supervisor: %s", sandbox, err_why(errno))
+		      : fd;
+}
+
+int background_ready(const char *sandbox, int ready, struct err *e)
+{
+	_cleanup_fd_ int log = open_log(sandbox, e);
+
+	if (log < 0)
+		return -1;
+	if (dup2(log, STDOUT_FILENO) < 0 || dup2(log, STDERR_FILENO) < 0)
+		return err_set(e, "the log of the supervisor: %s", err_why(errno));
+	logs_messages = true;
+	/* A parent that has gone meanwhile makes no difference. */
+	if (write(ready, "R", 1) < 0 && errno != EPIPE)
+		return err_set(e, "telling that it runs: %s", err_why(errno));
+	close(ready);
+	return 0;
+}
+
+/* --- in the parent --- */
+
+static void show(int from)
+{
+	char text[4096];
+	ssize_t n = read(from, text, sizeof(text));
+
+	if (n > 0)
+		fwrite(text, 1, (size_t)n, stderr);
+}
+
+/* True when the child is ready; false when it has ended. */
+static bool follow(int errors, int ready)
+{
+	struct pollfd fds[] = {{.fd = errors, .events = POLLIN}, {.fd = ready, .events = POLLIN}};
+	char octet;
+
+	for (;;) {
+		if (poll(fds, 2, -1) < 0 && errno != EINTR)
+			return false;
+		if (fds[0].revents & POLLIN)
+			show(errors);
+		else if (fds[1].revents)
+			return read(ready, &octet, 1) == 1;
+	}
+}
+
+static int exit_status(pid_t child)
+{
+	int status;
+
+	while (waitpid(child, &status, 0) < 0)
+		if (errno != EINTR)
+			return EXIT_SANDGATE;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_SANDGATE;
+}
+
+static int await(pid_t child, int errors, int ready)
+{
+	bool is_ready = follow(errors, ready);
+
+	fflush(stderr);
+	return is_ready ? 0 : exit_status(child);
+}
+
+static void sg_noreturn be_child(int (*work)(void *ctx, int ready), void *ctx, int errors,
+				 int ready)
+{
+	if (become_background(errors, &ready))
+		_exit(EXIT_SANDGATE);
+	_exit(work(ctx, ready));
+}
+
+int background_start(int (*work)(void *ctx, int ready), void *ctx, struct err *e)
+{
+	int errors[2], ready[2], status;
+	pid_t child;
+
+	*e->text = 0;
+	if (pipe2(errors, O_CLOEXEC) < 0)
+		return err_set(e, "a pipe: %s", err_why(errno)), EXIT_SANDGATE;
+	if (pipe2(ready, O_CLOEXEC) < 0) {
+		err_set(e, "a pipe: %s", err_why(errno));
+		close(errors[0]);
+		close(errors[1]);
+		return EXIT_SANDGATE;
+	}
+	fflush(NULL);
+	child = fork();
+	if (child == 0)
+		be_child(work, ctx, errors[1], ready[1]);
+	close(errors[1]);
+	close(ready[1]);
+	status = EXIT_SANDGATE;
+	if (child > 0)
+		status = await(child, errors[0], ready[0]);
+	else
+		err_set(e, "a process for the supervisor: %s", err_why(errno));
+	close(errors[0]);
+	close(ready[0]);
+	return status;
+}
