@@ -43,13 +43,17 @@ static json_t *policy_json(const struct policy *p, size_t most)
 	return strlen(text) > most ? hash_json(text, p->n_rules) : json_loads(text, 0, NULL);
 }
 
+json_t *change_entry_policy(const struct policy *p)
+{
+	return policy_json(p, POLICY_WRITTEN_MAX);
+}
+
 json_t *change_entry_print(const struct change_made *c)
 {
 	return json_pack("{s:s, s:s, s:o, s:o, s:o, s:I}", "action", "sandgate.policy.change",
 			 "sandbox", c->sandbox, "who", who_json(c->who), "before",
-			 policy_json(c->before, POLICY_WRITTEN_MAX), "after",
-			 policy_json(c->after, POLICY_WRITTEN_MAX), "generation",
-			 (json_int_t)c->generation);
+			 change_entry_policy(c->before), "after", change_entry_policy(c->after),
+			 "generation", (json_int_t)c->generation);
 }
 
 json_t *change_entry_answer(const struct change_made *c)

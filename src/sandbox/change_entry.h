@@ -16,6 +16,9 @@ struct change_made {
 	bool changed, dry_run;
 };
 
+/* The person's own words, or of very many of them their hash; NULL without memory. */
+json_t *change_entry_policy(const struct policy *p);
+
 /* The entry "sandgate.policy.change" of the audit log. NULL without memory. */
 json_t *change_entry_print(const struct change_made *c);
 

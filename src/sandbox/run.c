@@ -22,6 +22,7 @@
 #include "sandbox/environment.h"
 #include "sandbox/exec_door.h"
 #include "sandbox/kept_home.h"
+#include "sandbox/log_notes.h"
 #include "sandbox/masked_files.h"
 #include "sandbox/own_folders.h"
 #include "sandbox/publish_ports.h"
@@ -152,11 +153,21 @@ static int begin_airlock(struct supervisor *s, struct err *e)
 	return airlock_begin(&c, &s->airlock, e);
 }
 
+/* The sealer opens the logs while the rest is made. */
+static int begin_logs(struct supervisor *s, struct err *e)
+{
+	if (log_link_open(&s->log, &s->sealer, &s->dir, s->options->lasting, s->options->sources,
+			  e))
+		return -1;
+	sealer_set_on(&s->sealer, s->live.policy.resolved.on);
+	return 0;
+}
+
 static int make_gate(struct supervisor *s, struct err *e)
 {
 	if (host_state_open(&s->host, e) ||
 	    publish_ports_open(s->options->policy, &s->publish, &s->n_publish, e) ||
-	    airlock_await_ready(&s->airlock, e))
+	    airlock_await_ready(&s->airlock, e) || sealer_await_ready(&s->sealer, e))
 		return -1;
 	return supervisor_start_gate(s, e);
 }
@@ -279,7 +290,7 @@ static int make_plan(struct supervisor *s, const char *cwd, struct err *e)
 		close(o->lock);
 	if (s->networked && begin_airlock(s, e))
 		return -1;
-	return plan_files(s, cwd, e) || make_environment(s, e) ? -1 : 0;
+	return begin_logs(s, e) || plan_files(s, cwd, e) || make_environment(s, e) ? -1 : 0;
 }
 
 /*
@@ -306,10 +317,11 @@ static int make_parts(struct supervisor *s, struct err *e)
 	if (s->exec_door < 0 || (s->networked && airlock_await_namespaces(&s->airlock, e)) ||
 	    make_engine(s, e))
 		return -1;
-	if (s->networked && make_gate(s, e)) {
+	if ((s->networked && make_gate(s, e)) || sealer_await_ready(&s->sealer, e)) {
 		abandon_engine(s);
 		return -1;
 	}
+	log_note_start(s);
 	say_first_lines(s);
 	return 0;
 }
@@ -363,7 +375,9 @@ static void take_down(struct supervisor *s)
 	if (s->exec_door >= 0)
 		close(s->exec_door);
 	engine_close(&s->engine);
+	json_decref(gate_link_ask(&s->gate, json_pack("{s:s}", "op", "stop"), GATE_ANSWER_MS));
 	gate_link_leave(&s->gate);
+	log_link_close(&s->log, log_note_stop(s));
 	airlock_close(&s->airlock);
 	publish_ports_close(s->publish, s->n_publish);
 	host_state_close(&s->host);
@@ -383,6 +397,8 @@ static void begin(struct supervisor *s, const struct run_options *o)
 		.started = mono_now(),
 		.signals = -1,
 		.exec_door = -1,
+		.sealer = SEALER_NONE,
+		.log = LOG_LINK_NONE,
 		.dir = {.registry.fd = -1, .fd = -1, .lock = -1},
 		.networked = o->policy->network != NET_NONE,
 		.host = {.inotify = -1, .links = -1},

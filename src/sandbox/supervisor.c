@@ -13,7 +13,10 @@
  *			policy, GATE_RESTARTS_MAX times in GATE_RESTARTS_MS at most, then the
  *			sandbox is ended
  *	keeper		the airlock is gone: the sandbox is ended
- *	supervisor	the kernel kills the three (PR_SET_PDEATHSIG)
+ *	sealer		a new one goes on with the logs, as often as a gate; what happens meanwhile
+ *			waits in the ring, and is counted in any case
+ *	supervisor	the kernel kills engine, gate and keeper (PR_SET_PDEATHSIG); the sealer
+ *			seals what there is, and ends
  *
  * All blocking here has a deadline: a request to the gate GATE_ANSWER_MS, to the keeper 5 s.
  */
@@ -28,6 +31,7 @@
 
 #include "sandbox/background.h"
 #include "sandbox/exec_door.h"
+#include "sandbox/log_notes.h"
 
 enum { SIGNAL_STATUS = 128, SAY_MS = 1000 };
 
@@ -208,6 +212,8 @@ int supervisor_start_gate(struct supervisor *s, struct err *e)
 		.rules = s->live.rules,
 		.host = &s->host.prefixes,
 		.resolver = &s->host.resolver,
+		.ring = s->log.ring,
+		.wake = s->log.wake,
 	};
 	int rc = gate_link_start(&s->gate, &setup, e);
 
@@ -232,8 +238,10 @@ static void gate_ended(struct supervisor *s)
 	struct err e;
 
 	gate_link_bury(&s->gate, &e);
+	log_link_mend(&s->log);
 	if (s->ended || s->own_failure)
 		return;
+	log_note_gate_restart(s, &e);
 	err_prefix(&e, "connections are cut, nothing leaves");
 	supervisor_say(&e);
 	if (!may_restart(s)) {
@@ -271,6 +279,21 @@ static void follow_host(struct supervisor *s, bool files, bool links)
 		tell_gate(s, gate_link_resolver_request(&s->host.resolver));
 }
 
+static void sealer_ended(struct supervisor *s)
+{
+	struct err e;
+
+	if (s->own_failure)
+		return;
+	if (log_link_renew(&s->log, &e)) {
+		err_prefix(&e, "the sandbox is ended");
+		fail(s, &e);
+		return;
+	}
+	err_prefix(&e, "a new sealer keeps the logs");
+	supervisor_say(&e);
+}
+
 static void keeper_ended(struct supervisor *s)
 {
 	struct err e;
@@ -284,7 +307,7 @@ static void keeper_ended(struct supervisor *s)
 /* --- the loop --- */
 
 /* In this order in the table; a descriptor that is not there is -1, which poll passes over. */
-enum source { SIGNALS, START, EXEC, GATE, KEEPER, FILES, LINKS, SOURCES };
+enum source { SIGNALS, START, EXEC, GATE, KEEPER, SEALER, SEALED, FILES, LINKS, SOURCES };
 
 static int poll_timeout(const struct supervisor *s)
 {
@@ -309,6 +332,8 @@ static size_t fill(const struct supervisor *s, struct pollfd *fds)
 		[EXEC] = s->let_go && !s->stopping && !ending ? s->exec_door : -1,
 		[GATE] = s->networked && !ending ? s->gate.pidfd : -1,
 		[KEEPER] = s->networked && !ending ? s->airlock.keeper_pidfd : -1,
+		[SEALER] = ending ? -1 : s->sealer.pidfd,
+		[SEALED] = ending ? -1 : s->sealer.control,
 		[FILES] = s->networked ? s->host.inotify : -1,
 		[LINKS] = s->networked ? s->host.links : -1,
 	};
@@ -330,6 +355,10 @@ static void dispatch(struct supervisor *s, const struct pollfd *fds, size_t n)
 		keeper_ended(s);
 	if (fds[GATE].revents && !s->ended)
 		gate_ended(s);
+	if (fds[SEALER].revents && !s->ended)
+		sealer_ended(s);
+	else if (fds[SEALED].revents && !s->ended)
+		sealer_hear(&s->sealer);
 	if (!s->ended && !s->own_failure && (fds[FILES].revents || fds[LINKS].revents))
 		follow_host(s, fds[FILES].revents != 0, fds[LINKS].revents != 0);
 	control_serve(s->control, fds + SOURCES, n - SOURCES, mono_now());

@@ -23,6 +23,7 @@
 #include "sandbox/gate_link.h"
 #include "sandbox/host_state.h"
 #include "sandbox/live_policy.h"
+#include "sandbox/log_link.h"
 #include "sandbox/mount_check.h"
 #include "sandbox/planted.h"
 #include "sandbox/run.h"
@@ -45,6 +46,10 @@ struct supervisor {
 	struct mount_check *check;
 	struct planted planted;
 	char **env;
+
+	struct sealer sealer;
+	struct log_link log;
+	bool noted_start; /* in the audit log */
 
 	struct live_policy live;
 	bool networked; /* false for `none`: the four below are not there */

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sandbox/log_link.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "audit/anchor.h"
+#include "audit/log.h"
+#include "sandbox/host_log.h"
+#include "sandbox/log_folder.h"
+
+static const uint64_t mib = UINT64_C(1024) * 1024;
+
+/* --- the ring --- */
+
+/* Of a passing sandbox it need not outlive the supervisor: memory, and only what is touched of it. */
+static int open_ring_file(const struct log_link *l)
+{
+	int fd;
+
+	if (l->setup.lasting)
+		return openat(l->folder, "ring", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	fd = memfd_create("sandgate-ring", MFD_CLOEXEC);
+	if (fd >= 0 && ftruncate(fd, (off_t)ring_size()) < 0) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* One of another version has nothing that the audit log does not have: the sealer sets it right. */
+static int map_ring(struct log_link *l, struct err *e)
+{
+	l->ring_file = open_ring_file(l);
+	if (l->ring_file < 0)
+		return err_set(e, "the ring of records: %s", err_why(errno));
+	l->ring = ring_map(l->ring_file, e);
+	if (!l->ring && errno == EBADMSG && ftruncate(l->ring_file, 0) == 0)
+		l->ring = ring_map(l->ring_file, e);
+	return l->ring ? 0 : -1;
+}
+
+void log_link_mend(struct log_link *l)
+{
+	const uint64_t one = 1;
+
+	if (!l->ring)
+		return;
+	ring_mend(l->ring);
+	/* The last gate may have been killed on its way to wake the sealer. */
+	if (write(l->wake, &one, sizeof(one)) < 0)
+		errno = 0;
+}
+
+/* --- what stays in the host's log --- */
+
+static char *last_checkpoint(int folder)
+{
+	_cleanup_fd_ int dir = openat(folder, "audit", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct err ignored;
+
+	return dir < 0 ? NULL : audit_log_checkpoint(dir, &ignored);
+}
+
+/* What the host's log keeps of a sandbox whose own is taken away. Consumes the entry. */
+static void tell_host(json_t *entry, const char *checkpoint)
+{
+	struct err e;
+
+	if (checkpoint)
+		json_object_set_new(entry, "checkpoint", json_string(checkpoint));
+	if (host_log_append(entry, &e))
+		/* Nobody is there any more to be told. */
+		return;
+}
+
+/* A process of its own: the person does not wait for the disk, nor for who takes the anchor. */
+static bool leave_behind(void)
+{
+	if (fork() != 0)
+		return false;
+	setsid();
+	/* Whoever reads what the command writes is waiting for its end. */
+	close_range(0, ~0U, 0);
+	for (int fd = 0; fd <= STDERR_FILENO; fd++)
+		if (open("/dev/null", O_RDWR) < 0)
+			_exit(EXIT_FAILURE);
+	return true;
+}
+
+static void tell_of_killed(const char *name, int folder)
+{
+	char *checkpoint = last_checkpoint(folder);
+
+	if (leave_behind()) {
+		tell_host(json_pack("{s:s, s:s, s:s}", "action", "sandgate.sandbox.stop", "sandbox",
+				    name, "why", "the supervisor was killed"),
+			  checkpoint);
+		_exit(EXIT_SUCCESS);
+	}
+	free(checkpoint);
+}
+
+/* --- the start --- */
+
+int log_link_open(struct log_link *l, struct sealer *sealer, const struct runtime_dir *dir,
+		  bool lasting, const struct sources *sources, struct err *e)
+{
+	l->sealer = sealer;
+	l->folder = log_folder_make(&dir->registry, dir->name, lasting, tell_of_killed, e);
+	if (l->folder < 0)
+		return -1;
+	l->setup = (struct sealer_setup){
+		.sandbox = dir->name,
+		.folder = l->folder,
+		.catalogue = sources->catalogue,
+		.lasting = lasting,
+		.alone = true,
+		.connections_bytes = sources->settings.connections_mb * mib,
+		.keep_segments = sources->settings.audit_keep_segments,
+	};
+	if (map_ring(l, e))
+		return -1;
+	ring_mend(l->ring);
+	l->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (l->wake < 0)
+		return err_set(e, "a descriptor for the sealer: %s", err_why(errno));
+	l->setup.ring = l->ring_file;
+	l->setup.wake = l->wake;
+	return sealer_start(l->sealer, &l->setup, e);
+}
+
+/* True while restarts are few; counts this one. */
+static bool may_restart(struct log_link *l)
+{
+	mono_t now = mono_now(), *slot = &l->restarts[l->n_restarts % SEALER_RESTARTS_MAX];
+	bool many = l->n_restarts >= SEALER_RESTARTS_MAX &&
+		    mono_before(now, mono_add_ms(*slot, SEALER_RESTARTS_MS));
+
+	*slot = now;
+	l->n_restarts++;
+	return !many;
+}
+
+int log_link_renew(struct log_link *l, struct err *e)
+{
+	sealer_bury(l->sealer, e);
+	if (!may_restart(l))
+		return err_prefix(e,
+				  "the logs cannot be kept, the sealer has ended %d times in %d s",
+				  SEALER_RESTARTS_MAX + 1, SEALER_RESTARTS_MS / 1000);
+	/* Refused only when thousands of notes wait, of which this is the least. */
+	(void)!sealer_note(l->sealer,
+			   json_pack("{s:s, s:s, s:s}", "action", "sandgate.sealer.restart",
+				     "sandbox", l->setup.sandbox, "why", e->text));
+	l->setup.alone = false;
+	return sealer_start(l->sealer, &l->setup, e);
+}
+
+/* --- the end --- */
+
+static json_t *totals_of(const struct ring *ring)
+{
+	json_t *totals = json_object();
+	struct record_totals t;
+
+	ring_read_totals(ring, &t);
+	for (size_t i = 0; i < REASONS; i++)
+		if (t.refused[i])
+			json_object_set_new(totals, reason_word((enum reason)i),
+					    json_integer((json_int_t)t.refused[i]));
+	return totals;
+}
+
+static void say_farewell(const struct log_link *l, json_t *entry)
+{
+	char *checkpoint = last_checkpoint(l->folder);
+
+	if (!l->setup.lasting) {
+		json_object_set_new(entry, "totals", totals_of(l->ring));
+		if (leave_behind()) {
+			tell_host(entry, checkpoint);
+			_exit(EXIT_SUCCESS);
+		}
+	}
+	free(checkpoint);
+}
+
+void log_link_close(struct log_link *l, json_t *entry)
+{
+	json_t *kept = json_deep_copy(entry);
+	bool passing = l->folder >= 0 && !l->setup.lasting;
+
+	if (entry && l->sealer)
+		(void)!sealer_note(l->sealer, entry);
+	if (l->sealer)
+		sealer_stop(l->sealer, SEALER_STOP_MS);
+	if (kept && l->ring)
+		say_farewell(l, kept);
+	json_decref(kept);
+	if (passing)
+		log_folder_remove(l->setup.sandbox);
+	ring_unmap(l->ring);
+	if (l->ring_file >= 0)
+		close(l->ring_file);
+	if (l->wake >= 0)
+		close(l->wake);
+	if (l->folder >= 0)
+		close(l->folder);
+	*l = LOG_LINK_NONE;
+}
