@@ -116,6 +116,8 @@ def _bash_arguments(program, command):
         return f'_sandgate_offer "{" ".join(program.first_words())}"'
     if command.complete == "file":
         return 'COMPREPLY=($(compgen -f -- "$cur"))'
+    if isinstance(command.complete, list):
+        return f'_sandgate_offer "{" ".join(command.complete)}"'
     return None
 
 
@@ -249,6 +251,8 @@ def _zsh_command(command):
         specs.append("1:command:_sandgate_first")
     elif command.complete == "file":
         specs.append("1:file:_files")
+    elif isinstance(command.complete, list):
+        specs.append(f"1:word:({' '.join(command.complete)})")
     taker = _ZSH_TAKER if command.takes_command else ""
     listed = " \\\n\t\t\t".join(_zsh_quoted(spec) for spec in specs)
     return (f"\t'{command.name}')\n{taker}\t\tshift words; (( CURRENT-- ))\n"
@@ -333,6 +337,8 @@ def _fish_command(program, command):
         out.append(f"{at} -a {_fish_quoted(' '.join(program.first_words()))}")
     elif command.complete == "file":
         out.append(f"{at} -F")
+    elif isinstance(command.complete, list):
+        out.append(f"{at} -a {_fish_quoted(' '.join(command.complete))}")
     return out
 
 

@@ -304,15 +304,15 @@ static int build(const struct policy_words *w, const struct sources *s, struct r
 	return run_project_end(project, w, &out->policy, s->catalogue, e);
 }
 
-int run_policy_build(const struct policy_words *w, const struct sources *s, struct run_policy *out,
-		     struct err *e)
+static int build_all(const struct policy_words *w, const struct sources *s, bool look,
+		     struct run_policy *out, struct err *e)
 {
 	struct run_project project = {0};
 	int rc = check_words(w, e) ? EXIT_USAGE : 0;
 
 	*out = (struct run_policy){0};
 	policy_init(&out->policy);
-	if (rc == 0)
+	if (rc == 0 && look)
 		rc = run_project_begin(&project, w, s->catalogue, e);
 	if (rc == 0)
 		rc = build(w, s, &project, out, e);
@@ -320,6 +320,18 @@ int run_policy_build(const struct policy_words *w, const struct sources *s, stru
 	if (rc)
 		run_policy_free(out);
 	return rc;
+}
+
+int run_policy_build(const struct policy_words *w, const struct sources *s, struct run_policy *out,
+		     struct err *e)
+{
+	return build_all(w, s, true, out, e);
+}
+
+int run_policy_parse(const struct policy_words *w, const struct sources *s, struct run_policy *out,
+		     struct err *e)
+{
+	return build_all(w, s, false, out, e);
 }
 
 void run_policy_free(struct run_policy *p)

@@ -38,4 +38,8 @@ int run_policy_build(const struct policy_words *w, const struct sources *s, stru
 		     struct err *e) sg_must_check;
 void run_policy_free(struct run_policy *p);
 
+/* The same from the options and the file of --policy alone: without the project, nothing recorded. */
+int run_policy_parse(const struct policy_words *w, const struct sources *s, struct run_policy *out,
+		     struct err *e) sg_must_check;
+
 #endif

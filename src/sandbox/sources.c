@@ -110,12 +110,21 @@ static int add_persons(struct sources *s, struct err *e)
 
 /* --- all of them --- */
 
-int sources_read(struct sources *s, struct err *e)
+int sources_read_catalogue(struct sources *s, struct err *e)
 {
 	*s = (struct sources){.catalogue = catalogue_builtin()};
 	settings_init(&s->settings);
-	if (add_overrides(s, CONFIG_DIR_SYSTEM, OWNER_ROOT, NULL, e) == 0 &&
-	    organisation_files_read(s->catalogue, &s->organisation, e) == 0 &&
+	if (add_overrides(s, CONFIG_DIR_SYSTEM, OWNER_ROOT, NULL, e) == 0)
+		return 0;
+	sources_free(s);
+	return -1;
+}
+
+int sources_read(struct sources *s, struct err *e)
+{
+	if (sources_read_catalogue(s, e))
+		return -1;
+	if (organisation_files_read(s->catalogue, &s->organisation, e) == 0 &&
 	    add_persons(s, e) == 0 && settings_read(&s->settings, e) == 0)
 		return 0;
 	sources_free(s);

@@ -29,6 +29,9 @@ struct sources {
 int sources_read(struct sources *s, struct err *e) sg_must_check;
 void sources_free(struct sources *s);
 
+/* The catalogue alone, with the system's overrides: what an organisation's policy is read with. */
+int sources_read_catalogue(struct sources *s, struct err *e) sg_must_check;
+
 /*
  * For policy_resolve(). `agent` by name (may be NULL), `languages` as permission ids (may be NULL); both borrowed.
  */
