@@ -12,7 +12,13 @@ _Static_assert(REASONS <= 64, "a bit for each reason");
 
 /* --- what a remedy says --- */
 
-/* The options of "sandgate run --allow ITEM ...", the one that remedy_format() writes. */
+/* In the place of a sandbox's name, which none can have. */
+#define SUGGEST_NAME "@"
+
+/*
+ * What "sandgate net allow NAME ITEM" and "sandgate run --allow ITEM ..." say, the two commands of
+ * remedy_format().
+ */
 struct remedy_words {
 	char text[REMEDY_MAX];
 	const char *item; /* points into text; NULL: none */
@@ -20,34 +26,32 @@ struct remedy_words {
 	bool net_deny;
 };
 
-static void take_option(struct remedy_words *w, const char *option, const char *value)
+static void take_word(struct remedy_words *w, const char *before, const char *word)
 {
-	if (strcmp(option, "--allow") == 0)
-		w->item = value;
-	else if (strcmp(option, "--host-port") == 0)
-		w->host_port = (uint16_t)strtoul(value, NULL, 10);
-	else if (strcmp(option, "--net") == 0)
-		w->net_deny = strcmp(value, "deny") == 0;
+	if (strcmp(before, SUGGEST_NAME) == 0 || strcmp(before, "--allow") == 0)
+		w->item = word;
+	else if (strcmp(before, "--host-port") == 0)
+		w->host_port = (uint16_t)strtoul(word, NULL, 10);
+	else if (strcmp(before, "--net") == 0)
+		w->net_deny = strcmp(word, "deny") == 0;
 }
 
 static void find_remedy(const struct suggestions *s, const struct seen *what,
 			struct remedy_words *w)
 {
 	struct destination d = seen_destination(what);
-	const struct remedy_for who = {.catalogue = s->catalogue, .on = s->on};
-	char *save = NULL, *option, *value;
+	const struct remedy_for who = {
+		.sandbox = SUGGEST_NAME, .catalogue = s->catalogue, .on = s->on};
+	char *save = NULL, *before, *word;
 
 	*w = (struct remedy_words){.item = NULL};
 	if (!d.name && !d.addr)
 		return;
 	remedy_format(&who, &d, what->reason, w->text);
-	for (option = strtok_r(w->text, " ", &save); option; option = strtok_r(NULL, " ", &save)) {
-		if (strncmp(option, "--", 2) != 0)
-			continue;
-		value = strtok_r(NULL, " ", &save);
-		if (value)
-			take_option(w, option, value);
-	}
+	before = strtok_r(w->text, " ", &save);
+	for (; before && (word = strtok_r(NULL, " ", &save)); before = word)
+		if (word[0] != '-')
+			take_word(w, before, word);
 }
 
 /* --- the groups --- */

@@ -28,8 +28,8 @@ struct suggestion {
 	uint64_t count;
 	uint64_t reasons; /* a bit for each enum reason */
 	/*
-	 * Words for `sandgate net allow NAME` and `--allow`; several when a host was tried on several
-	 * ports. Owned.
+	 * Words for `sandgate net allow NAME`, and for `--allow` as well; several when a host was tried
+	 * on several ports. Owned.
 	 */
 	char *items[SUGGEST_ITEMS_MAX];
 	size_t n_items;

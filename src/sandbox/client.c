@@ -130,21 +130,25 @@ int client_connect(const char *name, enum control_socket_kind kind, struct err *
 	return fd < 0 ? err_set(e, "%s: %s", name, strerror(-fd)) : fd;
 }
 
-json_t *client_request(const char *name, const json_t *request, int ms, struct err *e)
+json_t *client_exchange(const char *name, const json_t *request, int ms, struct err *e)
 {
 	int fd = client_connect(name, CONTROL_SOCKET, e), rc;
-	const char *why;
 	json_t *m;
 
 	if (fd < 0)
 		return NULL;
 	m = ask(fd, request, ms, &rc);
 	close(fd);
-	if (!m) {
+	if (!m)
 		err_set(e, "%s: its supervisor does not answer: %s", name, strerror(-rc));
-		return NULL;
-	}
-	why = json_string_value(json_object_get(m, "error"));
+	return m;
+}
+
+json_t *client_request(const char *name, const json_t *request, int ms, struct err *e)
+{
+	json_t *m = client_exchange(name, request, ms, e);
+	const char *why = json_string_value(json_object_get(m, "error"));
+
 	if (!why)
 		return m;
 	err_set(e, "%s: %s", name, why);

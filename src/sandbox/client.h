@@ -22,8 +22,11 @@ int client_connect(const char *name, enum control_socket_kind kind, struct err *
 
 /*
  * Sends a request to one sandbox and returns its answer, an object that the caller decrefs. NULL with
- * the message: no such sandbox, no answer within `ms`, or what the sandbox's supervisor said.
+ * the message: no such sandbox, or no answer within `ms`.
  */
+json_t *client_exchange(const char *name, const json_t *request, int ms, struct err *e);
+
+/* The same, where an answer that has an error is NULL with that message. */
 json_t *client_request(const char *name, const json_t *request, int ms, struct err *e);
 
 /* The same for {"op": op}, and 5 s. */

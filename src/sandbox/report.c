@@ -139,5 +139,7 @@ json_t *report_answer(void *ctx, const json_t *request, const struct ucred *who)
 	for (size_t i = 0; op && i < sg_array_len(requests); i++)
 		if (strcmp(requests[i].op, op) == 0)
 			return requests[i].answer(ctx);
+	if (op && strcmp(op, "change") == 0)
+		return live_policy_change(ctx, request, who);
 	return json_pack("{s:s}", "error", "this version does not know that request");
 }

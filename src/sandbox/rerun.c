@@ -25,6 +25,16 @@ static void add_once(struct words *w, const char *word)
 		w->v[w->n++] = word;
 }
 
+/* On a command line of its own a name with a dot needs no "site:" to be told from a permission. */
+static const char *without_site(const char *item)
+{
+	static const char site[] = "site:";
+
+	return strncmp(item, site, sizeof(site) - 1) == 0 && strchr(item, '.')
+		       ? item + sizeof(site) - 1
+		       : item;
+}
+
 static struct words items_of(const struct suggestions *s)
 {
 	struct words w = {.n = 0};
@@ -145,7 +155,7 @@ void rerun_put(FILE *to, const struct suggestions *s, const struct run_options *
 	if (net_deny)
 		fputs(" --net deny", to);
 	for (size_t i = 0; i < items.n; i++)
-		fprintf(to, "%s%s", i ? "," : allow_option(o), items.v[i]);
+		fprintf(to, "%s%s", i ? "," : allow_option(o), without_site(items.v[i]));
 	put_host_ports(to, s);
 	fputs(" --", to);
 	while (o->argv[n])

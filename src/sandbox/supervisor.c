@@ -201,7 +201,7 @@ static void hear_start(struct supervisor *s)
 int supervisor_start_gate(struct supervisor *s, struct err *e)
 {
 	struct gate_setup setup = {
-		.sandbox = s->options->name,
+		.sandbox = s->dir.name,
 		.tun = s->airlock.gate.tun,
 		.listen_v4 = s->airlock.gate.listen_v4,
 		.listen_v6 = s->airlock.gate.listen_v6,
@@ -212,6 +212,7 @@ int supervisor_start_gate(struct supervisor *s, struct err *e)
 		.rules = s->live.rules,
 		.host = &s->host.prefixes,
 		.resolver = &s->host.resolver,
+		.catalogue = live_policy_sources(&s->live, s->options).catalogue,
 		.ring = s->log.ring,
 		.wake = s->log.wake,
 	};

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Theory of operation
+ *
+ * There is one policy in force, in three places: here, in the gate, and, of a sandbox that stays, in
+ * its definition. A change is made whole beside it: sources read anew, applied, resolved, compiled.
+ * Then the definition is written, the gate swaps, and the change is noted; each step that fails takes
+ * back those before it:
+ *
+ *	definition fails	nothing has happened
+ *	gate says no		the definition is written back
+ *	gate does not answer	likewise, and it is replaced: it may have either policy, and the next
+ *				one begins with the old
+ *	note fails		likewise: what cannot be written down must not be in force
+ *
+ * Only then it becomes what is in force here, which is what the next gate is started with. All of it
+ * happens between two rounds of the supervisor's loop, so changes come one after the other, each on
+ * top of the one before.
+ */
+#include "sandbox/live_policy.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+#include "policy/change.h"
+#include "sandbox/change_entry.h"
+#include "sandbox/change_request.h"
+#include "sandbox/definition.h"
+#include "sandbox/supervisor.h"
+
+/* A policy on its way. */
+struct next_policy {
+	struct sources sources;
+	struct policy policy;
+	struct ruleset *rules;
+	bool changed; /* in what is written, or in what it stands for */
+};
+
+/* --- the next policy --- */
+
+static void next_policy_free(struct next_policy *n)
+{
+	policy_free(&n->policy);
+	ruleset_free(n->rules);
+	sources_free(&n->sources);
+}
+
+/* A host that the catalogue has gained since is a change as well, although no word differs. */
+static bool says_same(const struct policy *a, const struct policy *b)
+{
+	_cleanup_free_ char *x = policy_print_wire(a), *y = policy_print_wire(b);
+
+	return x && y && strcmp(x, y) == 0;
+}
+
+static int check_link(const struct supervisor *s, const struct policy *p, struct err *e)
+{
+	if (s->networked || p->network == NET_NONE)
+		return 0;
+	return err_set(e,
+		       "it was started with the network `none`, and has no link that a policy "
+		       "could open; start it again with --net %s",
+		       network_base_name(p->network));
+}
+
+/* Makes it whole, or leaves nothing to free. */
+static int make_next(const struct supervisor *s, const struct policy_change *change,
+		     struct next_policy *n, struct err *e)
+{
+	const struct live_policy *l = &s->live;
+	struct policy_sources sources;
+
+	*n = (struct next_policy){.rules = NULL};
+	policy_init(&n->policy);
+	if (sources_read(&n->sources, e))
+		return -1;
+	sources = sources_for(&n->sources, s->options->agent, s->options->languages);
+	if (policy_apply_change(&l->policy, change, &sources, &n->policy, &n->changed, e) == 0 &&
+	    check_link(s, &n->policy, e) == 0)
+		n->rules = ruleset_compile(&n->policy, ruleset_generation(l->rules) + 1, e);
+	if (!n->rules) {
+		next_policy_free(n);
+		return -1;
+	}
+	n->changed = n->changed || !says_same(&l->policy, &n->policy);
+	return 0;
+}
+
+/* --- the definition --- */
+
+/* A sandbox that does not stay has none, and nothing is kept. */
+static int keep(const struct supervisor *s, const struct policy *p, uint64_t generation,
+		struct err *e)
+{
+	_cleanup_fd_ int lock = -1;
+	struct policy words;
+	struct definition d;
+	int rc;
+
+	if (!s->options->lasting)
+		return 0;
+	lock = definition_lock(s->dir.name, e);
+	if (lock < 0)
+		return -1;
+	rc = definition_load(s->dir.name, &d, e);
+	if (rc)
+		return rc == -1 ? -1 : err_set(e, "its definition is gone: was it removed?");
+	rc = policy_copy(p, &words, e);
+	if (rc == 0) {
+		policy_free(&d.policy);
+		d.policy = words;
+		d.generation = generation;
+		rc = definition_save(s->dir.name, &d, e);
+	}
+	definition_free(&d);
+	return rc;
+}
+
+static void keep_old(const struct supervisor *s, struct err *e)
+{
+	const struct live_policy *l = &s->live;
+	struct err why;
+
+	if (keep(s, &l->policy, ruleset_generation(l->rules), &why))
+		err_set(e,
+			"%s; and the next start will have the new policy, since the old one "
+			"could not be written back: %s",
+			e->text, why.text);
+}
+
+/* --- the gate and the log --- */
+
+static int swap_gate(struct supervisor *s, const struct next_policy *n, struct err *e)
+{
+	if (!s->networked)
+		return 0;
+	return gate_link_set_policy(&s->gate, &n->policy, ruleset_generation(n->rules), e);
+}
+
+/* Whatever it decides by now: the next gate decides by the policy in force. */
+static void replace_gate(struct supervisor *s)
+{
+	if (s->networked && s->gate.pid > 0)
+		kill(s->gate.pid, SIGKILL);
+}
+
+static int note(struct supervisor *s, const struct change_made *made, struct err *e)
+{
+	json_t *entry = change_entry_print(made);
+	int rc = entry ? sealer_note(&s->sealer, entry) : -ENOMEM;
+
+	return rc ? err_set(e, "the audit log cannot be written, so nothing is changed: %s",
+			    err_why(-rc))
+		  : 0;
+}
+
+/* --- all of it --- */
+
+static int put_in_force(struct supervisor *s, struct next_policy *n, const struct change_made *made,
+			struct err *e)
+{
+	struct live_policy *l = &s->live;
+
+	if (keep(s, &n->policy, made->generation, e))
+		return -1;
+	if (swap_gate(s, n, e)) {
+		keep_old(s, e);
+		return -1;
+	}
+	if (note(s, made, e)) {
+		replace_gate(s);
+		keep_old(s, e);
+		return -1;
+	}
+	sealer_set_on(&s->sealer, n->policy.resolved.on);
+	/* The next sealer makes its remedies by the catalogue of the policy that is in force. */
+	s->log.setup.catalogue = n->sources.catalogue;
+	live_policy_free(l);
+	*l = (struct live_policy){n->policy, n->rules, n->sources, true};
+	*n = (struct next_policy){.rules = NULL};
+	policy_init(&n->policy);
+	return 0;
+}
+
+/* `failed`: the change was right, and could not be made. */
+static json_t *refuse(const struct err *e, bool failed)
+{
+	return json_pack("{s:s, s:b}", "error", e->text, "failed", failed);
+}
+
+static json_t *answer(struct supervisor *s, const struct change_request *r, uid_t who)
+{
+	struct change_made made = {
+		.sandbox = s->dir.name,
+		.who = who,
+		.before = &s->live.policy,
+		.dry_run = r->dry_run,
+	};
+	struct next_policy n;
+	json_t *said;
+	struct err e;
+
+	if (make_next(s, &r->change, &n, &e))
+		return refuse(&e, false);
+	made.after = &n.policy;
+	made.changed = n.changed;
+	made.generation = ruleset_generation(n.changed ? n.rules : s->live.rules);
+	said = change_entry_answer(&made);
+	if (said && n.changed && !r->dry_run && put_in_force(s, &n, &made, &e)) {
+		json_decref(said);
+		said = refuse(&e, true);
+	}
+	next_policy_free(&n);
+	return said;
+}
+
+json_t *live_policy_change(struct supervisor *s, const json_t *request, const struct ucred *who)
+{
+	struct change_request r;
+	json_t *said;
+	struct err e;
+
+	if (change_request_parse(request, &r, &e))
+		return refuse(&e, false);
+	said = answer(s, &r, who->uid);
+	change_request_free(&r);
+	return said;
+}
