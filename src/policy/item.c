@@ -186,8 +186,7 @@ static const char *item_end(const char *s)
 	return end;
 }
 
-int policy_add_list(struct policy *p, const struct catalogue *c, enum effect effect,
-		    const char *list, struct err *e)
+int policy_each_item(const char *list, policy_item_fn *fn, void *ctx, struct err *e)
 {
 	char shown[QUOTE_MAX];
 
@@ -200,10 +199,31 @@ int policy_add_list(struct policy *p, const struct catalogue *c, enum effect eff
 		if (*item == 0)
 			return err_set(e, "%s has an empty item; leave the comma out",
 				       quote_string(list, shown));
-		if (policy_add_item(p, c, effect, item, e))
+		if (fn(ctx, item, e))
 			return -1;
 		if (*end == 0)
 			return 0;
 		s = end;
 	}
+}
+
+struct list_of {
+	struct policy *p;
+	const struct catalogue *c;
+	enum effect effect;
+};
+
+static int add_one(void *ctx, const char *item, struct err *e)
+{
+	const struct list_of *l = ctx;
+
+	return policy_add_item(l->p, l->c, l->effect, item, e);
+}
+
+int policy_add_list(struct policy *p, const struct catalogue *c, enum effect effect,
+		    const char *list, struct err *e)
+{
+	struct list_of l = {p, c, effect};
+
+	return policy_each_item(list, add_one, &l, e);
 }

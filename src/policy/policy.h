@@ -178,8 +178,13 @@ int policy_add_item(struct policy *p, const struct catalogue *c, enum effect eff
 
 /*
  * What follows --allow, --deny or --only: items parted by commas. A piece that is only ports goes
- * with the item before it, so "a.example:22,443,b.example" is two items.
+ * with the item before it, so "a.example:22,443,b.example" is two items. fn is called for each until it
+ * returns anything but 0. 0 or -1 with the message.
  */
+typedef int policy_item_fn(void *ctx, const char *item, struct err *e);
+int policy_each_item(const char *list, policy_item_fn *fn, void *ctx, struct err *e) sg_must_check;
+
+/* The same, with policy_add_item(). */
 int policy_add_list(struct policy *p, const struct catalogue *c, enum effect effect,
 		    const char *list, struct err *e) sg_must_check;
 
