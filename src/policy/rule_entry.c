@@ -157,7 +157,7 @@ static bool is_token(const char *s)
 	return true;
 }
 
-static int check_method(const char *method, struct err *e)
+int rule_check_method(const char *method, struct err *e)
 {
 	char upper[METHOD_MAX_OCTETS + 1] = "";
 
@@ -193,7 +193,7 @@ static bool has_unclear_part(const char *path)
 	       (n >= 3 && memcmp(path + n - 3, "/..", 3) == 0);
 }
 
-static int check_path(const char *path, struct err *e)
+int rule_check_path(const char *path, struct err *e)
 {
 	if (path[0] != '/' && path[0] != '*')
 		return err_set(e, "a path begins with `/` or `*`");
@@ -242,7 +242,7 @@ static int read_methods(void *context, const struct node *key, const struct node
 	struct rule_detail *d = rule_need_detail(t->rule, t->v->e);
 
 	if (d)
-		d->methods = read_strings(t, value, check_method);
+		d->methods = read_strings(t, value, rule_check_method);
 	return d && d->methods ? 0 : -1;
 }
 
@@ -252,7 +252,7 @@ static int read_paths(void *context, const struct node *key, const struct node *
 	struct rule_detail *d = rule_need_detail(t->rule, t->v->e);
 
 	if (d)
-		d->paths = read_strings(t, value, check_path);
+		d->paths = read_strings(t, value, rule_check_path);
 	return d && d->paths ? 0 : -1;
 }
 

@@ -10,4 +10,8 @@
 int rule_entry_read(const struct value_reader *v, const struct node *n, enum effect effect,
 		    struct rule *r) sg_must_check;
 
+/* One method in capitals, one pattern of a path. 0 or -1 with the message. */
+int rule_check_method(const char *method, struct err *e) sg_must_check;
+int rule_check_path(const char *path, struct err *e) sg_must_check;
+
 #endif
