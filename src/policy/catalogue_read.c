@@ -22,7 +22,6 @@ static void memory_free(struct catalogue_memory *m)
 	for (size_t i = 0; i < m->n; i++)
 		free(m->block[i]);
 	free(m->block);
-	catalogue_free(m->below);
 	free(m);
 }
 
@@ -361,8 +360,6 @@ struct catalogue *catalogue_read(const struct catalogue *base, struct span text,
 		err_set(e, "out of memory");
 	}
 	document_free(&d);
-	if (rc == 0 && base->owned)
-		((struct catalogue_memory *)c->owned)->below = (struct catalogue *)base;
 	if (rc == 0)
 		return c;
 	catalogue_free(c);

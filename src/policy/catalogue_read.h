@@ -8,11 +8,10 @@
 
 enum { CATALOGUE_ENTRIES_MAX = 1024 }; /* of one map or list in a file */
 
-/* Memory that goes with a catalogue, and the catalogue below it. */
+/* Memory that goes with a catalogue. */
 struct catalogue_memory {
 	void **block;
 	size_t n, cap;
-	struct catalogue *below; /* owned; NULL: the one below is compiled in */
 };
 
 struct catalogue_reading {

@@ -97,13 +97,12 @@ const struct catalogue *catalogue_builtin(void);
 /*
  * An administrator's file on top of `base`: permissions, presets and agents that replace those of the
  * same name, and permissions and agents that are added. YAML, as strict as a policy file; every rule
- * in it must parse. The result borrows from `base` and, unless that is the one compiled in, owns it
- * from then on: of several files that are read one after the other the last result is freed. NULL
- * with "file:line:column: ..."; then `base` is still the caller's.
+ * in it must parse. The result is freed with catalogue_free() and borrows from `base`, which must
+ * outlive it. NULL with "file:line:column: ...".
  */
 struct catalogue *catalogue_read(const struct catalogue *base, struct span text, const char *file,
 				 struct err *e);
-/* With all that it was read on, but for the one compiled in; NULL does nothing. */
+/* Not the one compiled in, and not what it borrows from; NULL does nothing. */
 void catalogue_free(struct catalogue *c);
 
 const struct permission *catalogue_permission(const struct catalogue *c, const char *id);

@@ -109,7 +109,7 @@ static void test_stays_sorted(void **state)
 	catalogue_free(c);
 }
 
-/* Several files, the later one over the earlier: the last is freed, with all below it. */
+/* Several files, the later one over the earlier, which it borrows from. */
 static void test_one_on_another(void **state)
 {
 	struct catalogue *first = read_on(catalogue_builtin(), corp);
@@ -126,6 +126,9 @@ static void test_one_on_another(void **state)
 	snprintf(version, sizeof(version), "%s+local", catalogue_builtin()->version);
 	assert_string_equal(second->version, version);
 	catalogue_free(second);
+	assert_string_equal(catalogue_permission(first, "corp:wiki")->rules[0],
+			    "wiki.corp.example");
+	catalogue_free(first);
 }
 
 /* A file that is refused leaves the catalogue below to its owner. */
