@@ -325,7 +325,7 @@ static struct verdict admit_quic(struct datagrams *d, const struct packet *p,
 	struct verdict v = {.reason = REASON_NO_SERVER_NAME};
 
 	if (seen == QUIC_SEEN_NAME)
-		v = judge_server_name(d->gate, dst, inside, NULL, NULL);
+		v = judge_server_name(d->gate, dst, PROTO_UDP, inside, NULL, NULL);
 	else
 		refusal.name = bound;
 	refusal.reason = v.reason;

@@ -59,7 +59,7 @@ static void judge_hello(struct flow *fl, const struct tls_hello *hello)
 		refuse_tls(fl, REASON_NO_SERVER_NAME, flow_name(fl), fl->rule);
 		return;
 	}
-	v = judge_server_name(fl->gate, &fl->dst, &hello->server_name, NULL, NULL);
+	v = judge_server_name(fl->gate, &fl->dst, PROTO_TCP, &hello->server_name, NULL, NULL);
 	if (v.allow && hello->has_ech && p->ech_refuse)
 		v = (struct verdict){.reason = REASON_ECH_REFUSED};
 	if (!v.allow) {
@@ -174,7 +174,7 @@ static struct verdict judge_request(struct flow *fl, const struct http_request *
 		return (struct verdict){.reason = REASON_PATH_NOT_ALLOWED};
 	memcpy(path, rq->path.p, rq->path.n);
 	path[rq->path.n] = 0;
-	return judge_server_name(fl->gate, &fl->dst, &rq->name, rq->method, path);
+	return judge_server_name(fl->gate, &fl->dst, PROTO_TCP, &rq->name, rq->method, path);
 }
 
 /* As much of it as another policy judges again. */

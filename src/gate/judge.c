@@ -109,9 +109,16 @@ static void judge_synthetic(const struct gate *g, const struct endpoint *dst, en
 /* What the names bound to an address say about a connection to it. */
 struct bound_names {
 	bool any, allowed, denied; /* by a rule, not by the base */
+	bool looked_into; /* some requests to one are denied, though its address is listed */
 	struct verdict allow, deny, first;
 	const struct name *allow_name, *deny_name, *first_name;
 };
+
+/* Refusals that hold for a name at any address, however the address alone would fare. */
+static bool is_of_the_name(enum reason r)
+{
+	return r == REASON_DENIED_BY_RULE || r == REASON_ENCRYPTED_DNS;
+}
 
 static void ask_bound_names(const struct gate *g, struct destination *d, struct bound_names *b)
 {
@@ -128,11 +135,12 @@ static void ask_bound_names(const struct gate *g, struct destination *d, struct 
 			b->first = v;
 			b->first_name = bound[i];
 		}
+		b->looked_into |= v.by_literal_address && v.check_name;
 		if (v.allow && !v.by_default && !b->allowed) {
 			b->allowed = true;
 			b->allow = v;
 			b->allow_name = bound[i];
-		} else if (v.reason == REASON_DENIED_BY_RULE && !b->denied) {
+		} else if (is_of_the_name(v.reason) && !b->denied) {
 			b->denied = true;
 			b->deny = v;
 			b->deny_name = bound[i];
@@ -150,7 +158,8 @@ static void settle(struct judged *out, const struct verdict *v, const struct nam
  * By the address alone, and by the names bound to it. A deny of the address stands whatever its
  * names. An allow of the address yields to a deny of its name, unless another of its names is
  * allowed, or the name inside will be judged anyway. An address that is not allowed needs one
- * name that is; the refusal is told with the most recent name.
+ * name that is; the refusal is told with the most recent name. What a deny says of some requests is
+ * held at a listed address as well.
  */
 static void judge_real(const struct gate *g, const struct endpoint *dst, enum proto proto,
 		       struct judged *out)
@@ -165,6 +174,7 @@ static void judge_real(const struct gate *g, const struct endpoint *dst, enum pr
 		return;
 	if (!address_allowed || !out->verdict.check_name)
 		ask_bound_names(g, &d, &names);
+	out->verdict.check_name |= address_allowed && names.looked_into;
 	if (address_allowed && names.denied && !names.allowed)
 		settle(out, &names.deny, names.deny_name);
 	else if (!address_allowed && names.allowed)
@@ -259,7 +269,7 @@ struct verdict judge_again(const struct gate *g, const struct admitted *a)
 	return v;
 }
 
-struct verdict judge_server_name(const struct gate *g, const struct endpoint *dst,
+struct verdict judge_server_name(const struct gate *g, const struct endpoint *dst, enum proto proto,
 				 const struct name *name, const char *method, const char *path)
 {
 	bool synthetic = names_addr_is_synthetic(&dst->addr);
@@ -269,7 +279,7 @@ struct verdict judge_server_name(const struct gate *g, const struct endpoint *ds
 		/* A synthetic address says nothing; the real ones were vetted at the dial. */
 		.addr = synthetic ? NULL : &dst->addr,
 		.port = dst->port,
-		.proto = PROTO_TCP,
+		.proto = proto,
 		.method = method,
 		.path = path,
 	};

@@ -33,6 +33,7 @@ struct found {
 	bool private_ok, raw; /* of any allow rule at the level that won */
 	bool quic;	      /* allowed for TCP 443, and so for QUIC ... */
 	bool written;	      /* ... or by a rule that covers the port itself */
+	bool denies_requests; /* a deny is for some requests, and none was seen yet */
 };
 
 struct judgement {
@@ -92,15 +93,21 @@ static void take_allow(struct found *f, const struct rule *r)
 }
 
 /*
- * An allow rule against a connection. QUIC carries the same name to the same server as TCP 443,
- * so the policy's `quic` decides for both; a rule that writes UDP says it itself.
+ * QUIC carries the same name to the same server as TCP 443, so a rule of a name for that port is
+ * also about QUIC.
  */
+static bool is_as_quic(const struct judgement *j, const struct rule *r)
+{
+	return is_quic(j->d) && r->kind != TARGET_PREFIX &&
+	       rule_covers_port(r, PROTO_TCP, HTTPS_PORT);
+}
+
+/* Whether QUIC is allowed where TCP 443 is, `quic` says; a rule that writes UDP says it itself. */
 static void match_allow(const struct judgement *j, enum layer layer, const struct rule *r,
 			struct found *f)
 {
 	enum reason why = rule_match(r, j->d);
-	bool as_quic = why == REASON_PORT_NOT_ALLOWED && is_quic(j->d) &&
-		       r->kind != TARGET_PREFIX && rule_covers_port(r, PROTO_TCP, HTTPS_PORT);
+	bool as_quic = why == REASON_PORT_NOT_ALLOWED && is_as_quic(j, r);
 
 	if (as_quic)
 		why = j->policy->quic_allow ? REASON_NONE : REASON_QUIC_REFUSED;
@@ -115,6 +122,17 @@ static void match_allow(const struct judgement *j, enum layer layer, const struc
 	f->written |= !as_quic;
 }
 
+static void match_deny(const struct judgement *j, const struct rule *r, struct found *f)
+{
+	enum reason why = rule_match(r, j->d);
+
+	if (why == REASON_PORT_NOT_ALLOWED && is_as_quic(j, r))
+		why = REASON_NONE;
+	if (why == REASON_NONE && !f->deny)
+		f->deny = r;
+	f->denies_requests |= why == REASON_METHOD_NOT_ALLOWED || why == REASON_PATH_NOT_ALLOWED;
+}
+
 /* One level of a connection: true when a rule there matches. Deny wins. */
 static bool match_level(const struct judgement *j, enum layer layer, const struct rule *first,
 			struct found *f)
@@ -122,8 +140,8 @@ static bool match_level(const struct judgement *j, enum layer layer, const struc
 	for (const struct rule *r = first; r; r = ruleset_next(r)) {
 		if (r->effect == EFFECT_ALLOW)
 			match_allow(j, layer, r, f);
-		else if (!f->deny && rule_match(r, j->d) == REASON_NONE)
-			f->deny = r;
+		else
+			match_deny(j, r, f);
 	}
 	if (f->deny)
 		f->allow = NULL;
@@ -404,26 +422,61 @@ static bool name_may_admit(const struct judgement *j, const struct found *name)
 	       (j->special.kind == SPECIAL_PRIVATE && name->private_ok);
 }
 
-/* An allow of the name or of the address, in one layer. */
+/* A lookup is for the connections of all layers: what one of them may reach may be handed out. */
+static bool some_private_ok(const struct judgement *j)
+{
+	for (enum layer l = 0; l < LAYERS; l++)
+		if (is_present(j, l) && j->name[l].allow && j->name[l].private_ok)
+			return true;
+	return false;
+}
+
+/* What an address admits by itself, by whatever layer, is carried as it is. */
+static bool is_admitted_literally(const struct judgement *j)
+{
+	for (enum layer l = 0; j->d->addr && l < LAYERS; l++)
+		if (is_present(j, l) && j->addr[l].allow)
+			return true;
+	return false;
+}
+
+/* A deny of some requests is held wherever requests can be seen, whatever admits the connection. */
+static bool denies_requests(const struct judgement *j)
+{
+	for (enum layer l = 0; l < LAYERS; l++)
+		if (is_present(j, l) && j->name[l].denies_requests)
+			return true;
+	return false;
+}
+
+/* The server name or the Host is looked at where a name admits, unless its rule says `raw`. */
+static bool looks_inside(const struct judgement *j, const struct found *name, bool literally)
+{
+	if (j->d->kind != DEST_CONNECT)
+		return false;
+	if (is_web(j->d))
+		return (!literally && !name->raw) || denies_requests(j);
+	return !literally && name->quic && !name->written;
+}
+
+/* An allow of the name or of the address, in one layer; no deny that counts matches. */
 static bool admit_by_layer(const struct judgement *j, struct verdict *v, enum layer layer)
 {
 	const struct found *name = &j->name[layer], *addr = &j->addr[layer];
-	bool by_name, by_address;
+	bool lookup = j->d->kind == DEST_LOOKUP, by_name;
 
 	if (!is_present(j, layer))
 		return false;
 	by_name = name_may_admit(j, name);
-	by_address = addr->allow != NULL;
-	if (!by_name && !by_address)
+	if (!by_name && !addr->allow)
 		return false;
 	v->layer = layer;
 	v->rule = by_name ? name->allow : addr->allow;
 	v->permission = v->rule->detail ? v->rule->detail->permission : NULL;
-	v->by_literal_address = by_address;
-	v->private_ok = by_name && name->private_ok;
-	v->by_wildcard = !by_address && name->allow->kind == TARGET_WILDCARD;
-	v->check_name = !by_address && j->d->kind == DEST_CONNECT &&
-			((is_web(j->d) && !name->raw) || (name->quic && !name->written));
+	v->by_literal_address = is_admitted_literally(j);
+	v->private_ok = by_name && (lookup ? some_private_ok(j) : name->private_ok);
+	v->by_wildcard = !v->by_literal_address && name->allow->kind == TARGET_WILDCARD;
+	v->check_name = looks_inside(j, name, v->by_literal_address);
 	return admit(v);
 }
 

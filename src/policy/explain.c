@@ -37,22 +37,27 @@ static struct destination destination_of(const struct explain_target *t)
 }
 
 /* The questions of the data plane, in its order, until one is refused. */
-static void ask(const struct ruleset *rs, const struct host_prefixes *host, struct destination *d,
-		struct verdict *v)
+static void ask(const struct ruleset *rs, const struct host_prefixes *host,
+		const struct destination *d, struct verdict *v)
 {
+	struct destination asked = *d;
+
 	if (d->name) {
-		d->kind = DEST_LOOKUP;
-		decide(rs, host, d, v);
+		asked.kind = DEST_LOOKUP;
+		decide(rs, host, &asked, v);
 		if (!v->allow)
 			return;
 	}
-	d->kind = DEST_CONNECT;
-	decide(rs, host, d, v);
-	/* A request on port 80 that is not spelt out is judged when it comes. */
+	/* When a connection begins, its request is still to come. */
+	asked.kind = DEST_CONNECT;
+	asked.method = asked.path = NULL;
+	decide(rs, host, &asked, v);
+	/* One on port 80 that is not spelt out is judged when it comes. */
 	if (!v->allow || !v->check_name || !d->name || (d->port == HTTP_PORT && !d->method))
 		return;
-	d->kind = DEST_SERVER_NAME;
-	decide(rs, host, d, v);
+	asked = *d;
+	asked.kind = DEST_SERVER_NAME;
+	decide(rs, host, &asked, v);
 	v->check_name = true;
 }
 

@@ -81,6 +81,25 @@ static enum kind kind_of(const struct host_prefixes *host, const struct addr *a)
 
 /* ---- Rules ---- */
 
+/* The rules of one author. */
+struct author {
+	const struct rule *rules;
+	size_t n;
+};
+
+static struct author author_of(const struct policy *p, enum layer layer)
+{
+	const struct rule_list *list =
+		layer == LAYER_ORGANISATION ? &p->resolved.organisation : &p->resolved.permissions;
+
+	if (layer == LAYER_OWN)
+		return (struct author){p->rules, p->n_rules};
+	return (struct author){list->v, list->n};
+}
+
+static const unsigned step_of[LAYERS] = {
+	[LAYER_OWN] = 3, [LAYER_ORGANISATION] = 4, [LAYER_PERMISSIONS] = 5};
+
 static bool fits_target(const struct rule *r, const struct name *name, const struct addr *a)
 {
 	char text[PREFIX_TEXT_MAX];
@@ -207,6 +226,8 @@ static bool matches(const struct policy *p, const struct rule *r, const struct d
 {
 	if (r->effect == EFFECT_ALLOW)
 		return misfit(p, r, d) == REASON_NONE;
+	if (is_quic(d) && r->kind != TARGET_PREFIX && fits_port(r, PROTO_TCP, 443))
+		return true;
 	return fits_port(r, d->proto, d->port) && fits_method(r, d);
 }
 
@@ -215,7 +236,7 @@ static bool matches(const struct policy *p, const struct rule *r, const struct d
 struct half {
 	const struct rule *winner; /* deny wins among the most specific */
 	unsigned level;
-	bool private_ok, raw, only_quic;
+	bool private_ok, raw, only_quic, denies_requests;
 	enum reason near;
 };
 
@@ -228,13 +249,13 @@ static unsigned rank(enum reason r)
 						: 0;
 }
 
-static struct half judge(const struct policy *p, const struct destination *d,
+static struct half judge(const struct policy *p, struct author who, const struct destination *d,
 			 const struct name *name, const struct addr *a)
 {
 	struct half h = {.only_quic = true, .near = REASON_NOT_IN_POLICY};
 
-	for (size_t i = 0; i < p->n_rules; i++) {
-		const struct rule *r = &p->rules[i];
+	for (size_t i = 0; i < who.n; i++) {
+		const struct rule *r = &who.rules[i];
 
 		if (!fits_target(r, name, a) || !matches(p, r, d))
 			continue;
@@ -244,12 +265,15 @@ static struct half judge(const struct policy *p, const struct destination *d,
 			h.level = specificity(r);
 		}
 	}
-	for (size_t i = 0; i < p->n_rules; i++) {
-		const struct rule *r = &p->rules[i];
+	for (size_t i = 0; i < who.n; i++) {
+		const struct rule *r = &who.rules[i];
 
-		if (r->effect == EFFECT_DENY || !fits_target(r, name, a) ||
-		    (h.winner && specificity(r) < h.level))
+		if (!fits_target(r, name, a) || (h.winner && specificity(r) < h.level))
 			continue;
+		if (r->effect == EFFECT_DENY) {
+			h.denies_requests |= fits_port(r, d->proto, d->port) && has_methods(r);
+			continue;
+		}
 		if (!matches(p, r, d)) {
 			if (rank(misfit(p, r, d)) > rank(h.near))
 				h.near = misfit(p, r, d);
@@ -274,10 +298,15 @@ static bool allows(const struct half *h)
 
 static bool is_listed(const struct policy *p, enum kind kind, const struct addr *a)
 {
-	for (size_t i = 0; i < p->n_rules; i++)
-		if (p->rules[i].effect == EFFECT_ALLOW && fits_target(&p->rules[i], NULL, a) &&
-		    (kind != METADATA || p->rules[i].prefix.bits == 128))
-			return true;
+	for (enum layer l = 0; l < LAYERS; l++) {
+		struct author who = author_of(p, l);
+
+		for (size_t i = 0; i < who.n; i++)
+			if (who.rules[i].effect == EFFECT_ALLOW &&
+			    fits_target(&who.rules[i], NULL, a) &&
+			    (kind != METADATA || who.rules[i].prefix.bits == 128))
+				return true;
+	}
 	return false;
 }
 
@@ -293,63 +322,135 @@ static bool is_web(const struct destination *d)
 
 static bool denies_names(const struct policy *p)
 {
-	for (size_t i = 0; i < p->n_rules; i++)
-		if (p->rules[i].effect == EFFECT_DENY && p->rules[i].kind != TARGET_PREFIX)
-			return true;
+	for (enum layer l = 0; l < LAYERS; l++) {
+		struct author who = author_of(p, l);
+
+		for (size_t i = 0; i < who.n; i++)
+			if (who.rules[i].effect == EFFECT_DENY &&
+			    who.rules[i].kind != TARGET_PREFIX)
+				return true;
+	}
 	return false;
 }
 
-static struct answer connect_default(const struct policy *p, const struct destination *d,
-				     const struct half *name, const struct half *addr)
-{
-	bool web = is_web(d) || is_quic(d);
+/* What every author says of a connection. */
+struct views {
+	enum kind kind;
+	struct half name[LAYERS], addr[LAYERS];
+};
 
-	if (p->network != NET_OPEN)
-		return no(6, name->near != REASON_NOT_IN_POLICY ? name->near : addr->near);
+static bool denied(const struct views *w, enum layer l)
+{
+	return denies(&w->name[l]) || denies(&w->addr[l]);
+}
+
+static bool by_name(const struct views *w, enum layer l)
+{
+	return allows(&w->name[l]) &&
+	       (w->kind == PUBLIC || (w->kind == PRIVATE && w->name[l].private_ok));
+}
+
+static struct answer near(const struct views *w, enum reason otherwise)
+{
+	enum reason name = REASON_NOT_IN_POLICY, addr = REASON_NOT_IN_POLICY;
+
+	for (enum layer l = 0; l < LAYERS; l++) {
+		name = rank(w->name[l].near) > rank(name) ? w->name[l].near : name;
+		addr = rank(w->addr[l].near) > rank(addr) ? w->addr[l].near : addr;
+	}
+	if (rank(name))
+		return no(6, name);
+	return no(6, rank(addr) ? addr : otherwise);
+}
+
+static struct answer connect_default(const struct policy *p, const struct destination *d,
+				     const struct views *w)
+{
+	bool web = is_web(d) || is_quic(d), open = p->network == NET_OPEN;
+
+	if ((!open && !p->resolved.web) || w->kind != PUBLIC)
+		return near(w, REASON_NOT_IN_POLICY);
 	if (is_doh(d->name) || d->port == 853)
 		return no(6, REASON_ENCRYPTED_DNS);
 	if (is_quic(d) && !p->quic_allow)
 		return no(6, REASON_QUIC_REFUSED);
+	if (!open && !web)
+		return near(w, REASON_PORT_NOT_ALLOWED);
 	return (struct answer){.allow = true,
 			       .step = 6,
 			       .by_default = true,
 			       .check_name = web && d->kind == DEST_CONNECT};
 }
 
+static struct answer connect_any(const struct policy *p, const struct destination *d,
+				 const struct views *w)
+{
+	if (denied(w, LAYER_OWN))
+		return no(1, REASON_DENIED_BY_RULE);
+	if (denied(w, LAYER_ORGANISATION))
+		return no(4, REASON_DENIED_BY_RULE);
+	return (struct answer){
+		.allow = true,
+		.step = 1,
+		.by_default = true,
+		.check_name = is_web(d) && denies_names(p) && d->kind == DEST_CONNECT,
+	};
+}
+
+static struct answer connect_by(const struct destination *d, const struct views *w, enum layer l)
+{
+	const struct half *name = &w->name[l];
+	bool literal = false, requests = false;
+
+	for (enum layer k = 0; k < LAYERS; k++) {
+		literal |= allows(&w->addr[k]);
+		requests |= w->name[k].denies_requests;
+	}
+	return (struct answer){
+		.allow = true,
+		.step = step_of[l],
+		.literal = literal,
+		.private_ok = by_name(w, l) && name->private_ok,
+		.wildcard = !literal && name->winner->kind == TARGET_WILDCARD,
+		.check_name = d->kind == DEST_CONNECT &&
+			      ((is_web(d) && !literal && !name->raw) || (is_web(d) && requests) ||
+			       (is_quic(d) && !literal && name->only_quic)),
+	};
+}
+
+static bool reaches_private(const struct views *w)
+{
+	for (enum layer l = 0; l < LAYERS; l++)
+		if (w->kind == PRIVATE && allows(&w->name[l]) && w->name[l].private_ok)
+			return true;
+	return false;
+}
+
+/* The authors in the order of the steps; what the organisation denies is not own rules' to allow. */
 static struct answer judge_connection(const struct policy *p, const struct host_prefixes *host,
 				      const struct destination *d)
 {
 	struct addr a = d->addr ? unwrap(d->addr) : (struct addr){{0}};
 	const struct addr *judged = d->addr ? &a : NULL;
-	enum kind kind = judged ? kind_of(host, judged) : PUBLIC;
-	struct half name = judge(p, d, d->name, NULL), addr = judge(p, d, NULL, judged);
-	bool by_name = allows(&name) && (kind == PUBLIC || (kind == PRIVATE && name.private_ok));
+	struct views w = {.kind = judged ? kind_of(host, judged) : PUBLIC};
 
-	if (p->network == NET_ANY) {
-		if (denies(&name) || denies(&addr))
-			return no(1, REASON_DENIED_BY_RULE);
-		return (struct answer){.allow = true,
-				       .step = 1,
-				       .by_default = true,
-				       .check_name = is_web(d) && denies_names(p) &&
-						     d->kind == DEST_CONNECT};
+	for (enum layer l = 0; l < LAYERS; l++) {
+		w.name[l] = judge(p, author_of(p, l), d, d->name, NULL);
+		w.addr[l] = judge(p, author_of(p, l), d, NULL, judged);
 	}
-	if (kind != PUBLIC && !is_listed(p, kind, judged) && !by_name &&
-	    !(kind == PRIVATE && allows(&name) && name.private_ok))
+	if (p->network == NET_ANY)
+		return connect_any(p, d, &w);
+	if (w.kind != PUBLIC && !is_listed(p, w.kind, judged) && !reaches_private(&w))
 		return no(2, REASON_SPECIAL_ADDRESS);
-	if (denies(&name) || denies(&addr))
-		return no(3, REASON_DENIED_BY_RULE);
-	if (!by_name && !allows(&addr))
-		return connect_default(p, d, &name, &addr);
-	return (struct answer){
-		.allow = true,
-		.step = 3,
-		.literal = allows(&addr),
-		.private_ok = by_name && name.private_ok,
-		.wildcard = !allows(&addr) && name.winner->kind == TARGET_WILDCARD,
-		.check_name = !allows(&addr) && d->kind == DEST_CONNECT &&
-			      ((is_web(d) && !name.raw) || (is_quic(d) && name.only_quic)),
-	};
+	for (enum layer l = 0; l < LAYERS; l++) {
+		if (denied(&w, l))
+			return no(step_of[l], REASON_DENIED_BY_RULE);
+		if (l == LAYER_OWN && denied(&w, LAYER_ORGANISATION))
+			continue;
+		if (by_name(&w, l) || allows(&w.addr[l]))
+			return connect_by(d, &w, l);
+	}
+	return connect_default(p, d, &w);
 }
 
 /* ---- Lookups ---- */
@@ -373,73 +474,147 @@ static bool takes_all(const struct rule *deny, const struct rule *allow)
 	return true;
 }
 
-static bool is_taken(const struct policy *p, const struct name *name, const struct rule *allow)
+/* Does an author with a more specific allow keep a deny of theirs from some of what `given` is? */
+static bool is_excepted(struct author who, const struct name *name, const struct rule *deny,
+			const struct rule *given)
 {
-	for (size_t i = 0; i < p->n_rules; i++) {
-		const struct rule *r = &p->rules[i];
+	struct span_of_ports a[3 * RULE_PORTS_MAX], b[3 * RULE_PORTS_MAX];
+	unsigned n_a, n_b = write_out(given, b);
 
-		if (r->effect == EFFECT_DENY && fits_target(r, name, NULL) &&
-		    specificity(r) >= specificity(allow) && takes_all(r, allow))
-			return true;
+	for (size_t i = 0; i < who.n; i++) {
+		const struct rule *r = &who.rules[i];
+
+		if (r->effect == EFFECT_DENY || !fits_target(r, name, NULL) ||
+		    specificity(r) <= specificity(deny))
+			continue;
+		n_a = write_out(r, a);
+		for (unsigned x = 0; x < n_a; x++)
+			for (unsigned y = 0; y < n_b; y++)
+				if (a[x].proto == b[y].proto && a[x].lo <= b[y].hi &&
+				    b[y].lo <= a[x].hi)
+					return true;
 	}
 	return false;
 }
 
-static bool is_denied_whole(const struct policy *p, const struct name *name)
+/* The most specific deny of an author that takes all; one of the same layer is specific enough. */
+static bool takes(struct author who, const struct name *name, const struct rule *allow, bool same)
+{
+	const struct rule *first = NULL;
+
+	for (size_t i = 0; i < who.n; i++) {
+		const struct rule *r = &who.rules[i];
+
+		if (r->effect == EFFECT_ALLOW || !fits_target(r, name, NULL) ||
+		    (same && specificity(r) < specificity(allow)) || !takes_all(r, allow))
+			continue;
+		if (!first || specificity(r) > specificity(first))
+			first = r;
+	}
+	return first && (same || !is_excepted(who, name, first, allow));
+}
+
+/* Whose deny takes all that an allow rule of a layer gives to a lookup; LAYERS: nobody's. */
+static enum layer taker(const struct policy *p, enum layer layer, const struct name *name,
+			const struct rule *allow)
+{
+	if (takes(author_of(p, layer), name, allow, true))
+		return layer;
+	for (enum layer l = LAYER_OWN; l <= LAYER_ORGANISATION; l++)
+		if (l != layer && takes(author_of(p, l), name, allow, false))
+			return l;
+	return LAYERS;
+}
+
+/* What one author says of a lookup. */
+struct asked {
+	const struct rule *best;  /* the most specific allow that stands */
+	const struct rule *taken; /* the most specific allow that does not */
+	enum layer taken_by;
+	bool whole, doh, private_ok;
+};
+
+static bool is_denied_whole(struct author who, const struct name *name, const struct rule *best)
 {
 	static const struct rule everything = {.kind = TARGET_PREFIX, .effect = EFFECT_DENY};
 
-	for (size_t i = 0; i < p->n_rules; i++)
-		if (p->rules[i].effect == EFFECT_DENY && fits_target(&p->rules[i], name, NULL) &&
-		    takes_all(&p->rules[i], &everything))
+	for (size_t i = 0; i < who.n; i++)
+		if (who.rules[i].effect == EFFECT_DENY && fits_target(&who.rules[i], name, NULL) &&
+		    (!best || specificity(best) < specificity(&who.rules[i])) &&
+		    takes_all(&who.rules[i], &everything))
 			return true;
 	return false;
 }
 
-static struct answer lookup_default(const struct policy *p, const struct name *name, bool taken,
-				    bool doh)
+static struct asked ask(const struct policy *p, enum layer layer, const struct name *name)
 {
-	if (is_denied_whole(p, name))
-		return no(p->network == NET_ANY ? 1 : 3, REASON_DENIED_BY_RULE);
-	if (p->network == NET_ANY)
-		return (struct answer){.allow = true, .step = 1, .by_default = true};
-	if (p->network == NET_OPEN && is_doh(name))
-		return no(6, REASON_ENCRYPTED_DNS);
-	if (p->network == NET_OPEN)
-		return (struct answer){.allow = true, .step = 6, .by_default = true};
-	if (doh)
-		return no(6, REASON_ENCRYPTED_DNS);
-	return taken ? no(3, REASON_DENIED_BY_RULE) : no(6, REASON_NOT_IN_POLICY);
+	struct author who = author_of(p, layer);
+	struct asked a = {.taken_by = LAYERS};
+
+	for (size_t i = 0; i < who.n; i++) {
+		const struct rule *r = &who.rules[i];
+		enum layer by;
+
+		if (r->effect == EFFECT_DENY || !fits_target(r, name, NULL))
+			continue;
+		by = taker(p, layer, name, r);
+		if (by != LAYERS) {
+			if (!a.taken || specificity(r) > specificity(a.taken)) {
+				a.taken = r;
+				a.taken_by = by;
+			}
+		} else if (r->kind == TARGET_WILDCARD && is_doh(name)) {
+			a.doh = true;
+		} else {
+			a.private_ok |= r->private_ok;
+			if (!a.best || specificity(r) > specificity(a.best))
+				a.best = r;
+		}
+	}
+	a.whole = is_denied_whole(who, name, a.best);
+	return a;
+}
+
+static struct answer lookup_default(const struct policy *p, const struct name *name,
+				    const struct asked *all)
+{
+	if (p->network == NET_OPEN || p->resolved.web)
+		return is_doh(name) ? no(6, REASON_ENCRYPTED_DNS)
+				    : (struct answer){.allow = true, .step = 6, .by_default = true};
+	for (enum layer l = 0; l < LAYERS; l++)
+		if (all[l].doh)
+			return no(6, REASON_ENCRYPTED_DNS);
+	for (enum layer l = 0; l < LAYERS; l++)
+		if (all[l].taken)
+			return no(step_of[all[l].taken_by], REASON_DENIED_BY_RULE);
+	return no(6, REASON_NOT_IN_POLICY);
 }
 
 static struct answer judge_lookup(const struct policy *p, const struct destination *d)
 {
-	struct answer yes = {.allow = true, .step = 3};
-	const struct rule *best = NULL;
-	bool taken = false, doh = false;
+	struct asked all[LAYERS];
+	bool private_ok = false;
 
-	for (size_t i = 0; i < p->n_rules; i++) {
-		const struct rule *r = &p->rules[i];
-
-		if (r->effect == EFFECT_DENY || !fits_target(r, d->name, NULL))
-			continue;
-		if (r->kind == TARGET_WILDCARD && is_doh(d->name)) {
-			doh |= !is_taken(p, d->name, r);
-			taken |= is_taken(p, d->name, r);
-			continue;
-		}
-		if (is_taken(p, d->name, r)) {
-			taken = true;
-			continue;
-		}
-		yes.private_ok |= r->private_ok;
-		if (!best || specificity(r) > specificity(best))
-			best = r;
+	for (enum layer l = 0; l < LAYERS; l++) {
+		all[l] = ask(p, l, d->name);
+		private_ok |= all[l].private_ok;
 	}
-	if (!best || p->network == NET_ANY)
-		return lookup_default(p, d->name, taken, doh);
-	yes.wildcard = best->kind == TARGET_WILDCARD;
-	return yes;
+	if (p->network == NET_ANY && all[LAYER_OWN].whole)
+		return no(1, REASON_DENIED_BY_RULE);
+	for (enum layer l = 0; l < LAYERS; l++) {
+		if (all[l].whole)
+			return no(step_of[l], REASON_DENIED_BY_RULE);
+		if (p->network == NET_ANY || !all[l].best ||
+		    (l == LAYER_OWN && all[LAYER_ORGANISATION].whole))
+			continue;
+		return (struct answer){.allow = true,
+				       .step = step_of[l],
+				       .private_ok = private_ok,
+				       .wildcard = all[l].best->kind == TARGET_WILDCARD};
+	}
+	if (p->network == NET_ANY)
+		return (struct answer){.allow = true, .step = 1, .by_default = true};
+	return lookup_default(p, d->name, all);
 }
 
 struct answer reference_decide(const struct policy *p, const struct host_prefixes *host,

@@ -151,10 +151,10 @@ static void a_web_port_by_name_is_judged_again_inside(void **state)
 	begin("deny", allow, NULL);
 	bind_name("www.example.com", "93.184.0.1");
 	assert_true(judge("93.184.0.1", 443, PROTO_TCP).verdict.check_name);
-	assert_true(judge_server_name(&gate, &to, &right, NULL, NULL).allow);
-	assert_false(judge_server_name(&gate, &to, &other, NULL, NULL).allow);
+	assert_true(judge_server_name(&gate, &to, PROTO_TCP, &right, NULL, NULL).allow);
+	assert_false(judge_server_name(&gate, &to, PROTO_TCP, &other, NULL, NULL).allow);
 	to.addr = address("93.184.0.2");
-	assert_int_equal(judge_server_name(&gate, &to, &right, NULL, NULL).reason,
+	assert_int_equal(judge_server_name(&gate, &to, PROTO_TCP, &right, NULL, NULL).reason,
 			 REASON_SNI_MISMATCH);
 }
 
