@@ -13,6 +13,7 @@
 #include "gate/refusals.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 enum { GROUPS = 256 };
@@ -97,10 +98,11 @@ static size_t least_recent(const struct refusals *r)
 
 static struct group *make_group(struct refusals *r, const struct refusal *what, uint64_t hash)
 {
-	size_t i = r->n < GROUPS ? r->n++ : least_recent(r);
+	bool folds = r->n == GROUPS;
+	size_t i = folds ? least_recent(r) : r->n++;
 	struct group *g = &r->group[i];
 
-	r->other += g->count;
+	r->other += folds ? g->count : 0;
 	r->hash[i] = hash;
 	*g = (struct group){
 		.proto = what->proto,
@@ -132,11 +134,19 @@ void refusals_note(struct refusals *r, const struct refusal *what)
 	g->seen = r->total;
 }
 
+/* A bool that is neither must not be read as one. */
+static bool is_bool(const bool *b)
+{
+	uint8_t octet;
+
+	memcpy(&octet, b, sizeof(octet));
+	return octet <= 1;
+}
+
 static bool is_whole(const struct group *g)
 {
-	bool octets_ok = g->has_name ? name_is_canonical(&g->name) : true;
-
-	return g->proto < RECORD_PROTOS && g->reason < REASONS && g->count && octets_ok;
+	return is_bool(&g->has_name) && is_bool(&g->has_addr) && g->proto < RECORD_PROTOS &&
+	       g->reason < REASONS && g->count && (!g->has_name || name_is_canonical(&g->name));
 }
 
 void refusals_mend(struct refusals *r)
@@ -148,9 +158,12 @@ void refusals_mend(struct refusals *r)
 	for (size_t i = 0; i < n; i++) {
 		struct group *g = &r->group[r->n];
 
-		if (!is_whole(&r->group[i]))
+		memmove(g, &r->group[i], sizeof(*g));
+		/* The total is the measure: no group has more than is left of it. */
+		if (g->count > r->total - counted)
+			g->count = r->total - counted;
+		if (!is_whole(g))
 			continue;
-		*g = r->group[i];
 		r->hash[r->n++] = group_hash(&(struct refusal){
 			.proto = g->proto,
 			.reason = g->reason,
@@ -160,9 +173,6 @@ void refusals_mend(struct refusals *r)
 		});
 		counted += g->count;
 	}
-	/* A refusal is in the total before it is in a group. */
-	if (r->total < counted)
-		r->total = counted;
 	r->other = r->total - counted;
 }
 

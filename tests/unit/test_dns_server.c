@@ -699,7 +699,7 @@ static void names_under_a_wildcard_are_limited(void **state)
 	assert_true(185 + n > 200);
 	expect(name, DNS_A, DNS_REFUSED, 0);
 	assert_int_equal(noted(REASON_LIMIT_NAME_LENGTH, name, ""), 1);
-	dns_server_each_wildcard(server, show, NULL);
+	wildcards_each(totals.wildcards, show, NULL);
 	assert_string_equal(shown->wildcard->s, "wild.example.com");
 	assert_string_equal(shown->names[0].s, "n0.wild.example.com");
 	assert_int_equal(shown->seen, 64);
