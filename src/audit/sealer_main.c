@@ -592,6 +592,7 @@ static int confine_to_calls(struct err *e)
 		{SCMP_SYS(fcntl), 1, F_GETFD},
 		{SCMP_SYS(fcntl), 1, F_SETFD},
 		{SCMP_SYS(fcntl), 1, F_GETFL},
+		{SCMP_SYS(fcntl), 1, F_DUPFD_CLOEXEC},
 		{SCMP_SYS(fcntl), 1, F_SETLK},
 		{SCMP_SYS(fcntl), 1, F_OFD_SETLK},
 		{SCMP_SYS(clock_gettime), CONFINE_ANY, 0},

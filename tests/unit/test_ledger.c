@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The ledger: no more entries than its rate, and no refusal that is not accounted for. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "audit/ledger.h"
+#include "audit/rate.h"
+#include "audit/tally.h"
+
+struct world {
+	struct event_printer *printer;
+	struct ledger *ledger;
+	struct tally tally;
+	json_t *entries;
+	int refuse; /* -errno of the log, or 0 */
+};
+
+static int append(void *ctx, json_t *entry)
+{
+	struct world *w = ctx;
+	struct err e;
+
+	if (w->refuse) {
+		json_decref(entry);
+		return w->refuse;
+	}
+	assert_int_equal(tally_add(&w->tally, entry, &e), 0);
+	json_array_append_new(w->entries, entry);
+	return 0;
+}
+
+static int begin(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+
+	w->entries = json_array();
+	w->printer = event_printer_new("box", NULL);
+	w->ledger = ledger_new("box", w->printer, append, w);
+	tally_init(&w->tally, false);
+	*state = w;
+	return w->ledger ? 0 : -1;
+}
+
+static int end(void **state)
+{
+	struct world *w = *state;
+
+	ledger_free(w->ledger);
+	event_printer_free(w->printer);
+	tally_free(&w->tally);
+	json_decref(w->entries);
+	free(w);
+	return 0;
+}
+
+static struct record refusal(const char *name, enum reason reason)
+{
+	struct record r = {
+		.kind = RECORD_DENY, .proto = RECORD_TCP, .reason = (uint8_t)reason, .port = 443};
+
+	r.has_name = true;
+	assert_int_equal(name_parse_ascii(name, strlen(name), &r.name), NAME_OK);
+	assert_true(record_valid(&r));
+	return r;
+}
+
+static const json_t *entry(const struct world *w, size_t i)
+{
+	return json_array_get(w->entries, i);
+}
+
+static json_int_t number(const json_t *o, const char *key)
+{
+	return json_integer_value(json_object_get(o, key));
+}
+
+static const char *text(const json_t *o, const char *key)
+{
+	const char *s = json_string_value(json_object_get(o, key));
+
+	return s ? s : "";
+}
+
+/* What verify checks: an entry with totals, against the entries before it. */
+static void totals_hold(struct world *w)
+{
+	json_t *last = json_pack("{s:o}", "totals", ledger_totals(w->ledger));
+	struct err e;
+
+	assert_int_equal(tally_add(&w->tally, last, &e), 0);
+	json_decref(last);
+}
+
+static json_int_t total(const struct world *w, const char *reason)
+{
+	json_t *totals = ledger_totals(w->ledger);
+	json_int_t n = number(totals, reason);
+
+	json_decref(totals);
+	return n;
+}
+
+static void twenty_a_minute_in_any_minute(void **state)
+{
+	struct rate r = {0};
+	mono_t now = {INT64_C(1000000000000)};
+	unsigned n = 0;
+
+	/* Every 100 ms for ten minutes: never more than twenty in the minute before. */
+	for (unsigned i = 0; i < 6000; i++, now = mono_add_ms(now, 100)) {
+		if (!rate_allows(&r, now))
+			continue;
+		rate_note(&r, now);
+		n++;
+	}
+	assert_int_equal(n, 10 * RATE_PER_MINUTE);
+}
+
+static void the_rest_is_counted_by_reason_and_name(void **state)
+{
+	struct world *w = *state;
+	struct record a = refusal("a.example.com", REASON_NOT_IN_POLICY);
+	struct record b = refusal("b.example.com", REASON_NOT_IN_POLICY);
+	mono_t now = mono_now();
+	const json_t *last;
+
+	for (size_t i = 0; i < RATE_PER_MINUTE; i++)
+		ledger_take(w->ledger, &a, now);
+	assert_int_equal(json_array_size(w->entries), RATE_PER_MINUTE);
+	for (size_t i = 0; i < 1000; i++)
+		ledger_take(w->ledger, i % 4 ? &a : &b, now);
+	assert_int_equal(json_array_size(w->entries), RATE_PER_MINUTE);
+	ledger_take(w->ledger, &b, mono_add_ms(now, RATE_MINUTE_MS));
+	last = entry(w, RATE_PER_MINUTE);
+	assert_string_equal(text(last, "action"), "sandgate.egress.deny");
+	assert_string_equal(text(last, "name"), "b.example.com");
+	assert_int_equal(number(last, "suppressed"), 1000);
+	assert_int_equal(number(json_object_get(last, "suppressed_names"), "a.example.com"), 750);
+	assert_int_equal(number(json_object_get(last, "suppressed_names"), "b.example.com"), 250);
+	assert_int_equal(total(w, "not-in-policy"), RATE_PER_MINUTE + 1001);
+	totals_hold(w);
+}
+
+static void kinds_have_a_rate_each(void **state)
+{
+	struct world *w = *state;
+	struct record a = refusal("a.example.com", REASON_NOT_IN_POLICY);
+	struct record b = refusal("a.example.com", REASON_DENIED_BY_RULE);
+	mono_t now = mono_now();
+
+	for (size_t i = 0; i < 100; i++) {
+		ledger_take(w->ledger, &a, now);
+		ledger_take(w->ledger, &b, now);
+	}
+	assert_int_equal(json_array_size(w->entries), 2 * RATE_PER_MINUTE);
+}
+
+static void names_beyond_the_table_are_the_rest(void **state)
+{
+	struct world *w = *state;
+	mono_t now = mono_now();
+	const json_t *last;
+	char name[32];
+
+	for (unsigned i = 0; i < RATE_PER_MINUTE + 1000; i++) {
+		struct record r;
+
+		snprintf(name, sizeof(name), "h%u.example.com", i);
+		r = refusal(name, REASON_NOT_IN_POLICY);
+		ledger_take(w->ledger, &r, now);
+	}
+	assert_int_equal(ledger_flush(w->ledger, mono_add_ms(now, RATE_MINUTE_MS), false), 0);
+	last = entry(w, RATE_PER_MINUTE);
+	assert_int_equal(number(last, "suppressed"), 999);
+	assert_int_equal(json_object_size(json_object_get(last, "suppressed_names")), LEDGER_NAMES);
+	totals_hold(w);
+}
+
+static void what_waits_is_written_when_the_minute_is_over(void **state)
+{
+	struct world *w = *state;
+	struct record a = refusal("a.example.com", REASON_NOT_IN_POLICY);
+	mono_t now = mono_now(), at;
+
+	assert_false(ledger_deadline(w->ledger, &at));
+	for (size_t i = 0; i < RATE_PER_MINUTE + 5; i++)
+		ledger_take(w->ledger, &a, now);
+	assert_true(ledger_deadline(w->ledger, &at));
+	assert_int_equal(mono_ms_until(now, at), RATE_MINUTE_MS);
+	assert_int_equal(ledger_flush(w->ledger, mono_add_ms(at, -1), false), 0);
+	assert_int_equal(json_array_size(w->entries), RATE_PER_MINUTE);
+	assert_int_equal(ledger_flush(w->ledger, at, false), 0);
+	assert_int_equal(json_array_size(w->entries), RATE_PER_MINUTE + 1);
+	assert_int_equal(number(entry(w, RATE_PER_MINUTE), "suppressed"), 4);
+	assert_false(ledger_deadline(w->ledger, &at));
+	assert_int_equal(total(w, "not-in-policy"), RATE_PER_MINUTE + 5);
+}
+
+static void what_no_record_told_of_is_accounted_for(void **state)
+{
+	struct world *w = *state;
+	struct record_totals t = {.refused = {[REASON_DNS_OFF] = 7, [REASON_NOT_IN_POLICY] = 1}};
+	struct record a = refusal("a.example.com", REASON_NOT_IN_POLICY);
+
+	ledger_take(w->ledger, &a, mono_now());
+	ledger_settle(w->ledger, &t);
+	assert_int_equal(ledger_flush(w->ledger, mono_now(), true), 0);
+	assert_int_equal(json_array_size(w->entries), 2);
+	assert_string_equal(text(entry(w, 1), "reason"), "dns-off");
+	assert_int_equal(number(entry(w, 1), "suppressed"), 6);
+	assert_int_equal(total(w, "dns-off"), 7);
+	/* A hostile gate takes them back, or counts to the end. */
+	t.refused[REASON_DNS_OFF] = 0;
+	t.refused[REASON_NOT_IN_POLICY] = UINT64_MAX;
+	ledger_settle(w->ledger, &t);
+	assert_int_equal(ledger_flush(w->ledger, mono_now(), true), 0);
+	assert_int_equal(total(w, "dns-off"), 7);
+	totals_hold(w);
+}
+
+static void a_log_without_room_loses_nothing(void **state)
+{
+	struct world *w = *state;
+	struct record a = refusal("a.example.com", REASON_NOT_IN_POLICY);
+	mono_t now = mono_now();
+
+	w->refuse = -28;
+	for (size_t i = 0; i < 50; i++)
+		ledger_take(w->ledger, &a, now);
+	assert_int_equal(ledger_flush(w->ledger, now, true), -28);
+	assert_int_equal(total(w, "not-in-policy"), 0);
+	w->refuse = 0;
+	assert_int_equal(ledger_flush(w->ledger, now, false), 0);
+	assert_int_equal(json_array_size(w->entries), 1);
+	assert_int_equal(number(entry(w, 0), "suppressed"), 49);
+	assert_int_equal(number(json_object_get(entry(w, 0), "suppressed_names"), "a.example.com"),
+			 49);
+	totals_hold(w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(twenty_a_minute_in_any_minute),
+		cmocka_unit_test_setup_teardown(the_rest_is_counted_by_reason_and_name, begin, end),
+		cmocka_unit_test_setup_teardown(kinds_have_a_rate_each, begin, end),
+		cmocka_unit_test_setup_teardown(names_beyond_the_table_are_the_rest, begin, end),
+		cmocka_unit_test_setup_teardown(what_waits_is_written_when_the_minute_is_over,
+						begin, end),
+		cmocka_unit_test_setup_teardown(what_no_record_told_of_is_accounted_for, begin,
+						end),
+		cmocka_unit_test_setup_teardown(a_log_without_room_loses_nothing, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

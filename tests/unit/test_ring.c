@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The ring: nothing lost, nothing made up, whoever dies and whatever is written into it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "audit/record.h"
+
+enum { SLOTS = 2048, PUTS = 400000, MANY = 5000 };
+
+struct world {
+	int fd, wake;
+	struct ring *ring;
+};
+
+static int begin(void **state)
+{
+	struct world *w = malloc(sizeof(*w));
+	struct err e;
+
+	w->fd = memfd_create("ring", MFD_CLOEXEC);
+	w->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	w->ring = ring_map(w->fd, &e);
+	*state = w;
+	return w->ring ? 0 : -1;
+}
+
+static int end(void **state)
+{
+	struct world *w = *state;
+
+	ring_unmap(w->ring);
+	close(w->fd);
+	close(w->wake);
+	free(w);
+	return 0;
+}
+
+static struct record refusal(uint64_t n)
+{
+	return (struct record){
+		.kind = RECORD_DENY,
+		.reason = REASON_NOT_IN_POLICY,
+		.bytes_out = n,
+		.path = "/x",
+	};
+}
+
+static struct ring *again(const struct world *w)
+{
+	struct err e;
+	struct ring *r = ring_map(w->fd, &e);
+
+	assert_non_null(r);
+	return r;
+}
+
+static void what_is_put_is_taken_in_order(void **state)
+{
+	struct world *w = *state;
+	struct record r;
+
+	assert_false(ring_take(w->ring, &r));
+	for (uint64_t i = 0; i < MANY; i++) {
+		struct record what = refusal(i);
+
+		ring_put(w->ring, -1, &what);
+		assert_true(ring_take(w->ring, &r));
+		assert_int_equal(r.bytes_out, i);
+	}
+	assert_false(ring_take(w->ring, &r));
+	assert_int_equal(ring_taken(w->ring), MANY);
+}
+
+static void what_finds_no_room_is_counted(void **state)
+{
+	struct world *w = *state;
+	struct record_totals t;
+	struct record r = {.kind = RECORD_END}, allow = {.kind = RECORD_ALLOW}, deny = refusal(0);
+	size_t n = 0;
+
+	for (size_t i = 0; i < SLOTS; i++)
+		ring_put(w->ring, -1, i % 2 ? &r : &allow);
+	for (size_t i = 0; i < 7; i++)
+		ring_put(w->ring, -1, &deny);
+	ring_put(w->ring, -1, &r);
+	ring_read_totals(w->ring, &t);
+	assert_int_equal(t.allowed, SLOTS / 2);
+	assert_int_equal(t.ended, SLOTS / 2 + 1);
+	assert_int_equal(t.refused[REASON_NOT_IN_POLICY], 7);
+	assert_int_equal(t.missed, 8);
+	assert_int_equal(t.missed_refused[REASON_NOT_IN_POLICY], 7);
+	while (ring_take(w->ring, &r))
+		n++;
+	assert_int_equal(n, SLOTS);
+	ring_put(w->ring, -1, &deny);
+	assert_true(ring_take(w->ring, &r));
+}
+
+static void the_file_keeps_records_and_totals(void **state)
+{
+	struct world *w = *state;
+	struct record r = refusal(41);
+	struct record_totals t;
+	struct ring *next;
+
+	ring_put(w->ring, -1, &r);
+	r.bytes_out = 42;
+	ring_put(w->ring, -1, &r);
+	assert_true(ring_take(w->ring, &r));
+	next = again(w);
+	assert_true(ring_take(next, &r));
+	assert_int_equal(r.bytes_out, 42);
+	ring_read_totals(next, &t);
+	assert_int_equal(t.refused[REASON_NOT_IN_POLICY], 2);
+	ring_unmap(next);
+}
+
+static void a_file_that_is_no_ring_is_refused(void **state)
+{
+	struct world *w = *state;
+	struct err e;
+	const char other[] = "something else";
+
+	assert_int_equal(pwrite(w->fd, other, sizeof(other), 0), sizeof(other));
+	assert_null(ring_map(w->fd, &e));
+	assert_int_equal(errno, EBADMSG);
+	assert_int_equal(ftruncate(w->fd, 100), 0);
+	assert_null(ring_map(w->fd, &e));
+	assert_non_null(strstr(e.text, "another version"));
+	/* The mapping that the test holds ends with the file: it is made anew. */
+	assert_int_equal(ftruncate(w->fd, 0), 0);
+	ring_unmap(w->ring);
+	w->ring = ring_map(w->fd, &e);
+	assert_non_null(w->ring);
+}
+
+static void a_sleeper_is_woken_once(void **state)
+{
+	struct world *w = *state;
+	struct record r = refusal(1);
+	uint64_t wakes = 0;
+
+	ring_put(w->ring, w->wake, &r);
+	assert_int_equal(read(w->wake, &wakes, sizeof(wakes)), -1);
+	assert_false(ring_may_sleep(w->ring));
+	assert_true(ring_take(w->ring, &r));
+	assert_true(ring_may_sleep(w->ring));
+	for (size_t i = 0; i < 10; i++)
+		ring_put(w->ring, w->wake, &r);
+	assert_int_equal(read(w->wake, &wakes, sizeof(wakes)), sizeof(wakes));
+	assert_int_equal(wakes, 1);
+}
+
+static void totals_are_raised_and_never_lowered(void **state)
+{
+	struct world *w = *state;
+	uint64_t log[REASONS] = {[REASON_NOT_IN_POLICY] = 1, [REASON_DNS_OFF] = 9};
+	struct record r = refusal(1);
+	struct record_totals t;
+
+	ring_put(w->ring, -1, &r);
+	ring_put(w->ring, -1, &r);
+	ring_raise(w->ring, log);
+	ring_read_totals(w->ring, &t);
+	assert_int_equal(t.refused[REASON_NOT_IN_POLICY], 2);
+	assert_int_equal(t.refused[REASON_DNS_OFF], 9);
+}
+
+/* --- two processes --- */
+
+static void put_many(struct world *w)
+{
+	for (uint64_t i = 0; i < PUTS; i++) {
+		struct record r = refusal(i);
+
+		ring_put(w->ring, w->wake, &r);
+	}
+}
+
+struct seen {
+	uint64_t taken, settled;
+};
+
+/* Takes one; totals that belong to a moment must be of what was taken by then, and missed. */
+static bool take_one(struct world *w, struct seen *seen, uint64_t *last)
+{
+	struct record_totals t;
+	struct record r;
+	uint64_t put;
+	bool settled = ring_read_settled(w->ring, &t, &put);
+
+	if (settled && put == seen->taken) {
+		assert_int_equal(t.refused[REASON_NOT_IN_POLICY], seen->taken + t.missed);
+		seen->settled++;
+	}
+	if (!ring_take(w->ring, &r))
+		return false;
+	assert_true(seen->taken == 0 || r.bytes_out > *last);
+	*last = r.bytes_out;
+	seen->taken++;
+	return true;
+}
+
+static void two_processes_lose_nothing_silently(void **state)
+{
+	struct world *w = *state;
+	struct pollfd f = {.fd = w->wake, .events = POLLIN};
+	struct record_totals t = {0};
+	struct seen seen = {0};
+	uint64_t last = 0, wakes;
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		put_many(w);
+		_exit(0);
+	}
+	while (t.refused[REASON_NOT_IN_POLICY] < PUTS || ring_taken(w->ring) + t.missed < PUTS) {
+		while (take_one(w, &seen, &last))
+			;
+		ring_read_totals(w->ring, &t);
+		/* A wake-up that got lost would show as a time-out with something there. */
+		if (ring_may_sleep(w->ring) && poll(&f, 1, 20) == 0)
+			assert_true(ring_may_sleep(w->ring));
+		if (read(w->wake, &wakes, sizeof(wakes)) < 0)
+			assert_int_equal(errno, EAGAIN);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(seen.taken + t.missed, PUTS);
+	assert_int_equal(t.missed, t.missed_refused[REASON_NOT_IN_POLICY]);
+	assert_true(seen.settled > 0);
+}
+
+/* A gate that is killed anywhere: what its totals count, and no record told of, is one at most. */
+static void a_killed_gate_leaves_one_put_open_at_most(void **state)
+{
+	struct world *w = *state;
+	uint64_t taken = 0, put, lost = 0;
+	struct record_totals t;
+	struct record r;
+
+	for (unsigned i = 0; i < 100; i++) {
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			put_many(w);
+			_exit(0);
+		}
+		usleep(200 + i * 7);
+		kill(pid, SIGKILL);
+		assert_int_equal(waitpid(pid, NULL, 0), pid);
+		ring_mend(w->ring);
+		assert_true(ring_read_settled(w->ring, &t, &put));
+		while (ring_take(w->ring, &r))
+			taken++;
+		assert_int_equal(put, taken);
+		put = t.refused[REASON_NOT_IN_POLICY] - taken - t.missed;
+		assert_in_range(put - lost, 0, 1);
+		lost = put;
+	}
+}
+
+/* --- a hostile gate --- */
+
+static void scribble(const struct world *w)
+{
+	unsigned seed = 1;
+	uint8_t *p = mmap(NULL, ring_size(), PROT_READ | PROT_WRITE, MAP_SHARED, w->fd, 0);
+
+	for (;;) {
+		size_t at = (size_t)rand_r(&seed) % (rand_r(&seed) % 4 ? 4096 : ring_size() - 8);
+		uint64_t value = (uint64_t)rand_r(&seed) << (rand_r(&seed) % 64);
+
+		memcpy(p + at, &value, sizeof(value));
+	}
+}
+
+static void a_hostile_gate_is_survived(void **state)
+{
+	struct world *w = *state;
+	struct record_totals t;
+	struct record r;
+	uint64_t put, valid = 0;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		scribble(w);
+	for (size_t i = 0; i < 300000; i++) {
+		if (ring_take(w->ring, &r))
+			valid += record_valid(&r);
+		if (i % 64 == 0 && ring_read_settled(w->ring, &t, &put))
+			ring_may_sleep(w->ring);
+	}
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	/* Zeroes with a kind are a record; scribbled ones hardly are. */
+	assert_true(valid < 300000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(what_is_put_is_taken_in_order, begin, end),
+		cmocka_unit_test_setup_teardown(what_finds_no_room_is_counted, begin, end),
+		cmocka_unit_test_setup_teardown(the_file_keeps_records_and_totals, begin, end),
+		cmocka_unit_test_setup_teardown(a_file_that_is_no_ring_is_refused, begin, end),
+		cmocka_unit_test_setup_teardown(a_sleeper_is_woken_once, begin, end),
+		cmocka_unit_test_setup_teardown(totals_are_raised_and_never_lowered, begin, end),
+		cmocka_unit_test_setup_teardown(two_processes_lose_nothing_silently, begin, end),
+		cmocka_unit_test_setup_teardown(a_killed_gate_leaves_one_put_open_at_most, begin,
+						end),
+		cmocka_unit_test_setup_teardown(a_hostile_gate_is_survived, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
