@@ -8,7 +8,7 @@ import textwrap
 import yaml
 
 _COMMAND_KEYS = {"name", "summary", "usage", "arguments", "command", "sandbox", "complete",
-                 "description", "options", "exit", "examples", "see"}
+                 "description", "options", "borrow", "exit", "examples", "see"}
 _OPTION_KEYS = {"name", "value", "many", "complete", "help", "absent", "empty"}
 
 
@@ -43,7 +43,7 @@ class Option:
 
 
 class Command:
-    def __init__(self, item):
+    def __init__(self, item, earlier):
         where = item.get("name", "a command")
         _require_keys(where, item, {"name", "summary", "usage", "arguments", "description"},
                       _COMMAND_KEYS)
@@ -56,11 +56,24 @@ class Command:
         self.sandbox = item.get("sandbox", False)
         self.complete = item.get("complete")
         self.description = item["description"].strip()
-        self.options = [Option(where, option) for option in item.get("options", [])]
+        self.options = self._borrowed(where, item.get("borrow", {}), earlier)
+        self.options += [Option(where, option) for option in item.get("options", [])]
         self.shown_options = [option for option in self.options if not option.absent]
         self.exit = item.get("exit", "").strip()
         self.examples = item.get("examples", [])
         self.see = item.get("see", [])
+
+    @staticmethod
+    def _borrowed(where, borrow, earlier):
+        """Options that an earlier command has as well, each written once."""
+        found = []
+        for lender, names in borrow.items():
+            has = {option.name: option for command in earlier if command.name == lender
+                   for option in command.options}
+            if set(names) - has.keys():
+                raise Problem(f"{where}: {lender} has no {sorted(set(names) - has.keys())}")
+            found += [has[name] for name in names]
+        return found
 
     def symbol(self):
         return self.name.replace(" ", "_").replace("-", "_")
@@ -76,7 +89,9 @@ class Program:
         self.see = program["see"]
         self.reserved = tree["reserved"]
         self.pages = tree["pages"]
-        self.commands = [Command(item) for item in tree["commands"]]
+        self.commands = []
+        for item in tree["commands"]:
+            self.commands.append(Command(item, self.commands))
 
     def command(self, name):
         return next(c for c in self.commands if c.name == name)

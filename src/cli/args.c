@@ -95,7 +95,7 @@ static int take_word(struct args *a, char *const *argv, size_t at, struct err *e
 			       "%s: unknown option %s; options are written in full, see "
 			       "\"sandgate help %s\"",
 			       c->name, argv[at], c->name);
-	if (c->takes_command)
+	if (c->takes_command && a->n_words >= c->most)
 		return err_set(e,
 			       "%s: \"%s\" is no option; put \"--\" before the command: sandgate "
 			       "%s ... -- %s",
@@ -165,6 +165,16 @@ void args_free(struct args *a)
 	free(a->options);
 	free(a->owned);
 	*a = (struct args){.command = a->command};
+}
+
+const struct args_values *args_named(const struct args *a, const char *option)
+{
+	static const struct args_values none;
+
+	for (size_t i = 0; i < a->command->n_options; i++)
+		if (strcmp(a->command->options[i].name, option) == 0)
+			return &a->options[i];
+	return &none;
 }
 
 const char *args_value(const struct args *a, size_t option)

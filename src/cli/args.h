@@ -50,6 +50,9 @@ int args_parse(const struct command *c, char *const *argv, struct args *out,
 	       struct err *e) sg_must_check;
 void args_free(struct args *a);
 
+/* The same by its name; without values when the command has no such option. */
+const struct args_values *args_named(const struct args *a, const char *option);
+
 /* The value of an option that is given once; NULL when it was not given. */
 const char *args_value(const struct args *a, size_t option);
 bool args_has(const struct args *a, size_t option);

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <jansson.h>
+#include <string.h>
 
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "sandbox/client.h"
+#include "sandbox/definition.h"
+#include "sandbox/name_list.h"
 #include "sandbox/run.h"
+#include "sandbox/state_dir.h"
 
 static const char *const row_keys[] = {
-	"name", "network", "engine", "uptime_s", "flows_open", "refused", "generation",
+	"name", "network", "engine", "uptime_s", "flows_open", "refused", "generation", "state",
 };
 
 /* The documented keys and no other, in their order. */
@@ -23,23 +27,73 @@ static json_t *row_model(const json_t *answer)
 	return row;
 }
 
-/* NULL with the message. A sandbox that ends while it is asked is no longer one that runs. */
+/* NULL when it has ended while it was asked. */
+static json_t *running_row(const char *name)
+{
+	struct err ignored;
+	json_t *answer = client_ask(name, "ls", &ignored), *row;
+
+	if (!answer)
+		return NULL;
+	json_object_set_new(answer, "state", json_string("running"));
+	row = row_model(answer);
+	json_decref(answer);
+	return row;
+}
+
+/* One whose definition cannot be read is there all the same. */
+static json_t *stopped_row(const char *name)
+{
+	struct definition d;
+	struct err ignored;
+	int rc = definition_load(name, &d, &ignored);
+	json_t *row;
+
+	if (rc == 0)
+		row = json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:I, s:s}", "name", name, "network",
+				network_base_name(d.policy.network), "engine", "bwrap", "uptime_s",
+				0, "flows_open", 0, "refused", 0, "generation",
+				(json_int_t)d.generation, "state", "stopped");
+	else
+		row = json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:s}", "name", name, "network",
+				"?", "engine", "bwrap", "uptime_s", 0, "flows_open", 0, "refused",
+				0, "generation", 0, "state", "stopped");
+	definition_free(&d);
+	return row;
+}
+
+static void add_row(json_t *rows, json_t *row)
+{
+	if (row)
+		json_array_append_new(rows, row);
+}
+
+/* Both lists are sorted, and what is in both runs. */
+static json_t *merge(char *const *running, char *const *kept)
+{
+	json_t *rows = json_array();
+
+	while (*running || *kept) {
+		int order = !*running ? 1 : !*kept ? -1 : strcmp(*running, *kept);
+
+		add_row(rows, order <= 0 ? running_row(*running) : stopped_row(*kept));
+		if (order >= 0)
+			kept++;
+		if (order <= 0)
+			running++;
+	}
+	return rows;
+}
+
+/* NULL with the message. */
 static json_t *list_model(struct err *e)
 {
-	char **names = client_list_names(e);
-	json_t *rows;
+	char **running = client_list_names(e);
+	char **kept = running ? state_dir_list(e) : NULL;
+	json_t *rows = kept ? merge(running, kept) : NULL;
 
-	if (!names)
-		return NULL;
-	rows = json_array();
-	for (size_t i = 0; names[i]; i++) {
-		json_t *answer = client_ask(names[i], "ls", e);
-
-		if (answer)
-			json_array_append_new(rows, row_model(answer));
-		json_decref(answer);
-	}
-	client_free_names(names);
+	name_list_free(running);
+	name_list_free(kept);
 	return rows;
 }
 
@@ -61,6 +115,7 @@ int cmd_ls(const struct args *a)
 {
 	static const struct column columns[] = {
 		{.key = "name", .heading = "NAME"},
+		{.key = "state", .heading = "STATE"},
 		{.key = "network", .heading = "NETWORK"},
 		{.key = "engine", .heading = "ENGINE"},
 		{.key = "uptime_s", .heading = "UPTIME", .right = true, .words = uptime_words},

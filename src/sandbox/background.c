@@ -11,10 +11,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -24,7 +26,7 @@
 #include "sandbox/run.h"
 #include "sandbox/state_dir.h"
 
-enum { LOG_MAX = 256 * 1024 };
+enum { LOG_MAX = 256 * 1024, TIME_LENGTH = sizeof("2026-11-29T18:40:12Z") - 1 };
 
 static const char log_name[] = "supervisor.log", old_log_name[] = "supervisor.log.old";
 
@@ -76,6 +78,44 @@ static int become_background(int errors, int *ready)
 			       fcntl(*ready, F_SETFD, FD_CLOEXEC) < 0
 		       ? -1
 		       : 0;
+}
+
+static int open_log_to_read(const char *sandbox)
+{
+	struct err ignored;
+	_cleanup_fd_ int dir = state_dir_open_sandbox(sandbox, false, &ignored);
+
+	return dir < 0 ? -1 : openat(dir, log_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+}
+
+off_t background_log_size(const char *sandbox)
+{
+	_cleanup_fd_ int fd = open_log_to_read(sandbox);
+	struct stat st;
+
+	return fd >= 0 && fstat(fd, &st) == 0 ? st.st_size : 0;
+}
+
+/* The time in front of a line is for one who reads it later. */
+static const char *without_time(const char *line)
+{
+	size_t n = strcspn(line, " ");
+
+	return n == TIME_LENGTH && line[n - 1] == 'Z' ? line + n + 1 : line;
+}
+
+void background_log_show(const char *sandbox, off_t since)
+{
+	int fd = open_log_to_read(sandbox);
+	FILE *from = fd < 0 ? NULL : fdopen(fd, "r");
+	char line[LINE_MAX];
+
+	if (!from)
+		return;
+	if (fseeko(from, since, SEEK_SET) == 0)
+		while (fgets(line, sizeof(line), from))
+			fputs(without_time(line), stderr);
+	fclose(from);
 }
 
 static int open_log(const char *sandbox, struct err *e)

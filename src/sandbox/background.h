@@ -6,6 +6,8 @@
 #ifndef SG_SANDBOX_BACKGROUND_H
 #define SG_SANDBOX_BACKGROUND_H
 
+#include <sys/types.h>
+
 #include "base/err.h"
 
 /*
@@ -18,6 +20,13 @@ int background_start(int (*work)(void *ctx, int ready), void *ctx, struct err *e
 
 /* In the child: from now on messages go to the log of `sandbox`. Closes `ready`. 0 or -1 with the message. */
 int background_ready(const char *sandbox, int ready, struct err *e) sg_must_check;
+
+/*
+ * The log of `sandbox`: its size in octets, and showing what has been added since, on standard error.
+ * One that is not there is empty.
+ */
+off_t background_log_size(const char *sandbox);
+void background_log_show(const char *sandbox, off_t since);
 
 /* "2026-11-29T18:40:12Z " where messages go to a log, "" elsewhere. Returns out. */
 enum { BACKGROUND_TIME_MAX = 32 };

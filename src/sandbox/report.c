@@ -114,13 +114,6 @@ static json_t *answer_refusals(struct supervisor *s)
 	return o;
 }
 
-/* The answer comes before the end: that shows in the name's being free again. */
-static json_t *answer_stop(struct supervisor *s)
-{
-	supervisor_stop(s, STOP_MS);
-	return json_pack("{s:b}", "ok", 1);
-}
-
 static const struct {
 	const char *op;
 	json_t *(*answer)(struct supervisor *s);
@@ -129,7 +122,6 @@ static const struct {
 	{"egress", answer_egress},
 	{"policy", answer_policy},
 	{"refusals", answer_refusals},
-	{"stop", answer_stop},
 };
 
 json_t *report_answer(void *ctx, const json_t *request, const struct ucred *who)
@@ -141,5 +133,7 @@ json_t *report_answer(void *ctx, const json_t *request, const struct ucred *who)
 			return requests[i].answer(ctx);
 	if (op && strcmp(op, "change") == 0)
 		return live_policy_change(ctx, request, who);
+	if (op && strcmp(op, "stop") == 0)
+		return supervisor_answer_stop(ctx, request);
 	return json_pack("{s:s}", "error", "this version does not know that request");
 }

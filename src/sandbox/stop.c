@@ -18,6 +18,18 @@ void supervisor_stop(struct supervisor *s, int64_t ms)
 		s->kill_at = mono_now();
 }
 
+json_t *supervisor_answer_stop(struct supervisor *s, const json_t *request)
+{
+	const json_t *ms = json_object_get(request, "ms");
+
+	if (!json_is_integer(ms) || json_integer_value(ms) < 0 ||
+	    json_integer_value(ms) > STOP_MS_MAX)
+		return json_pack("{s:s}", "error",
+				 "\"ms\" is not a number of milliseconds up to an hour");
+	supervisor_stop(s, json_integer_value(ms));
+	return json_pack("{s:b}", "ok", 1);
+}
+
 bool supervisor_next_kill(const struct supervisor *s, mono_t *at)
 {
 	if (!s->stopping || s->ended)

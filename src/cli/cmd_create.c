@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/cli.h"
+#include "cli/run_words.h"
+#include "cli/stored.h"
+
+static int create(const struct args *a, const struct sources *s, struct err *e)
+{
+	struct policy_words words = run_words_policy(a);
+	struct run_policy built;
+	struct run_options o = {.name = a->words[0], .policy = &built.policy, .sources = s};
+	int status = run_policy_build(&words, s, &built, e);
+
+	if (status)
+		return status;
+	run_words_options(a, &o);
+	o.agent = built.agent;
+	o.languages = built.languages;
+	status = stored_create(&o, e);
+	run_policy_free(&built);
+	return status;
+}
+
+int cmd_create(const struct args *a)
+{
+	struct sources s;
+	struct err e;
+	int status;
+
+	if (run_words_check_name("create", a->words[0], &e) || run_words_check(a, &e))
+		return cli_fail(EXIT_USAGE, &e);
+	if (sources_read(&s, &e))
+		return cli_fail(EXIT_SANDGATE, &e);
+	status = create(a, &s, &e);
+	sources_free(&s);
+	return status ? cli_fail(status, &e) : 0;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/cli.h"
+#include "cli/ending.h"
+#include "cli/known.h"
+#include "sandbox/run.h"
+
+/* 0 or -1 with the message. */
+static int read_seconds(const char *text, unsigned *out, struct err *e)
+{
+	unsigned n = 0;
+	const char *p = text;
+
+	for (; *p >= '0' && *p <= '9' && n <= ENDING_SECONDS_MAX; p++)
+		n = n * 10 + (unsigned)(*p - '0');
+	if (*p || n > ENDING_SECONDS_MAX)
+		return err_set(
+			e, "--time: \"%s\" is not a number of seconds up to %d; write --time %d",
+			text, ENDING_SECONDS_MAX, ENDING_SECONDS);
+	*out = n;
+	return 0;
+}
+
+int cmd_stop(const struct args *a)
+{
+	const char *name = a->words[0];
+	unsigned seconds = ENDING_SECONDS;
+	struct err e;
+
+	if (args_has(a, STOP_TIME) && read_seconds(args_value(a, STOP_TIME), &seconds, &e))
+		return cli_fail(EXIT_USAGE, &e);
+	switch (known_find(name, &e)) {
+	case KNOWN_RUNS:
+		break;
+	case KNOWN_STOPPED:
+		return 0;
+	case KNOWN_NOT:
+		known_say_not(name, &e);
+		return cli_fail(EXIT_SANDGATE, &e);
+	default:
+		return cli_fail(EXIT_SANDGATE, &e);
+	}
+	return ending_make(name, seconds, &e) ? cli_fail(EXIT_SANDGATE, &e) : 0;
+}

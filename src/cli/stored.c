@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/stored.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/known.h"
+#include "policy/change.h"
+#include "sandbox/host_log.h"
+#include "sandbox/path.h"
+#include "sandbox/runtime_dir.h"
+#include "sandbox/state_dir.h"
+#include "sandbox/who.h"
+
+/* --- a new one --- */
+
+static char **copy_list(const char *const *list)
+{
+	size_t n = 0;
+	char **v;
+
+	while (list && list[n])
+		n++;
+	v = calloc(n + 1, sizeof(*v));
+	for (size_t i = 0; v && i < n; i++) {
+		v[i] = strdup(list[i]);
+		if (!v[i])
+			n = i;
+	}
+	return v;
+}
+
+/* A path that was written from another folder is another path. */
+static char **absolute_list(const char *cwd, const char *const *list, struct err *e)
+{
+	char **v = copy_list(list), path[PATH_MAX];
+
+	for (char **p = v; p && *p; p++) {
+		free(*p);
+		*p = **list && path_join(cwd, *list, path) ? strdup(path) : NULL;
+		if (!*p) {
+			err_set(e, "%s: the path is empty, or too long", *list);
+			for (char **q = p + 1; *q; q++)
+				free(*q);
+			for (char **q = v; q < p; q++)
+				free(*q);
+			free(v);
+			return NULL;
+		}
+		list++;
+	}
+	return v;
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* definition_free() in any case. */
+static int fill(struct definition *d, const struct run_options *o, struct err *e)
+{
+	*e->text = 0;
+	d->created_ms = now_ms();
+	d->workdir = getcwd(NULL, 0);
+	if (!d->workdir || *d->workdir != '/')
+		return err_set(e, "the working directory cannot be reached; go to one that exists");
+	d->agent = o->agent ? strdup(o->agent) : NULL;
+	d->languages = copy_list((const char *const *)o->languages);
+	d->env = copy_list(o->env);
+	d->as_root = o->as_root;
+	d->rw = absolute_list(d->workdir, o->rw, e);
+	d->ro = absolute_list(d->workdir, o->ro, e);
+	d->hide = absolute_list(d->workdir, o->hide, e);
+	if (d->rw && d->ro && d->hide && d->languages && d->env && !o->agent == !d->agent)
+		return policy_copy(o->policy, &d->policy, e);
+	return *e->text ? -1 : err_set(e, "out of memory");
+}
+
+static int note(const char *action, const char *name, struct err *e)
+{
+	json_t *entry = json_pack("{s:s, s:s, s:o}", "action", action, "sandbox", name, "who",
+				  who_json(geteuid()));
+
+	return entry ? host_log_append(entry, e) : err_set(e, "out of memory");
+}
+
+/* The name is claimed, so that nobody else makes, starts or removes it meanwhile. */
+static int save_new(const char *name, const struct definition *d, struct err *e)
+{
+	int dir = state_dir_open_sandbox(name, false, e);
+
+	if (dir >= 0) {
+		close(dir);
+		return err_set(
+			e,
+			"%s: there is one of that name already; start it with: sandgate start %s",
+			name, name);
+	}
+	if (dir != -ENOENT || definition_save(name, d, e))
+		return -1;
+	return note("sandgate.sandbox.create", name, e);
+}
+
+int stored_create(const struct run_options *o, struct err *e)
+{
+	struct runtime_dir claim;
+	struct definition d;
+	int rc;
+
+	definition_init(&d);
+	rc = fill(&d, o, e);
+	if (rc == 0)
+		rc = runtime_dir_claim(&claim, o->name, d.workdir, e);
+	if (rc == 0) {
+		rc = save_new(o->name, &d, e);
+		runtime_dir_release(&claim);
+	}
+	definition_free(&d);
+	return rc ? EXIT_SANDGATE : 0;
+}
+
+/* --- one that is kept --- */
+
+static const char **join_lists(char *const *a, const char *const *b)
+{
+	size_t n = 0, m = 0;
+	const char **v;
+
+	while (a && a[n])
+		n++;
+	while (b && b[m])
+		m++;
+	v = calloc(n + m + 1, sizeof(*v));
+	for (size_t i = 0; v && i < n + m; i++)
+		v[i] = i < n ? a[i] : b[i - n];
+	return v;
+}
+
+static int load(const char *name, struct definition *d, struct err *e)
+{
+	int rc = definition_load(name, d, e);
+
+	if (rc != -ENOENT)
+		return rc;
+	return err_set(
+		e, "%s: its definition is missing; take what is left of it away: sandgate rm %s",
+		name, name);
+}
+
+static int check_workdir(const char *name, const struct definition *d, struct err *e)
+{
+	if (access(d->workdir, F_OK) == 0)
+		return 0;
+	return err_set(e,
+		       "%s: its working directory %s: %s; put it back, or take the sandbox away: "
+		       "sandgate rm %s",
+		       name, d->workdir, strerror(errno), name);
+}
+
+static void set_options(const char *name, const struct sources *s, struct stored *out, int lock)
+{
+	struct definition *d = &out->d;
+
+	out->o = (struct run_options){
+		.name = name,
+		.policy = &d->policy,
+		.sources = s,
+		.agent = d->agent,
+		.languages = d->languages,
+		.generation = d->generation,
+		.lasting = true,
+		.rw = (const char *const *)d->rw,
+		.ro = (const char *const *)d->ro,
+		.hide = (const char *const *)d->hide,
+		.env = out->env,
+		.as_root = d->as_root,
+		.workdir = d->workdir,
+		.lock = lock,
+	};
+}
+
+int stored_open(const char *name, const struct sources *s, const char *const *env,
+		struct stored *out, struct err *e)
+{
+	int lock = definition_lock(name, e), rc;
+	struct policy_sources sources;
+
+	*out = (struct stored){.env = NULL};
+	definition_init(&out->d);
+	rc = lock < 0 ? -1 : load(name, &out->d, e);
+	if (rc == 0)
+		rc = check_workdir(name, &out->d, e);
+	if (rc == 0) {
+		sources = sources_for(s, out->d.agent, out->d.languages);
+		rc = policy_resolve(&out->d.policy, &sources, e);
+		if (rc)
+			err_prefix(e, "%s: its policy", name);
+	}
+	if (rc == 0) {
+		out->env = join_lists(out->d.env, env);
+		set_options(name, s, out, lock);
+		return 0;
+	}
+	if (lock >= 0)
+		close(lock);
+	stored_close(out);
+	return EXIT_SANDGATE;
+}
+
+void stored_close(struct stored *st)
+{
+	definition_free(&st->d);
+	free(st->env);
+	*st = (struct stored){.env = NULL};
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stored: a sandbox that is kept, made from the options of `create` and `run`, and read to be started. */
+#ifndef SG_CLI_STORED_H
+#define SG_CLI_STORED_H
+
+#include "cli/run_policy.h"
+#include "sandbox/definition.h"
+#include "sandbox/run.h"
+
+/*
+ * Keeps a new sandbox: what the options amount to, the folders of it absolute from the working directory.
+ * Its name is that of the options. 0, or the exit status with the message: also when there is one of that name.
+ */
+int stored_create(const struct run_options *o, struct err *e) sg_must_check;
+
+struct stored {
+	struct definition d;
+	struct run_options o; /* borrows from d and from what it was opened with */
+	const char **env;     /* of the definition, and then what was added */
+};
+
+/*
+ * Reads one that is kept, for sandbox_run(): its policy resolved with `s`, its definition locked until the
+ * run has taken the name. `env` is added to its own, and may be NULL. 0, or the exit status with the message.
+ */
+int stored_open(const char *name, const struct sources *s, const char *const *env,
+		struct stored *out, struct err *e) sg_must_check;
+void stored_close(struct stored *st);
+
+#endif
