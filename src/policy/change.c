@@ -45,33 +45,8 @@ static int keep_personal(struct making *m)
 	return rc;
 }
 
-/* A preset that an administrator added has no base of its own: its permissions are listed. */
-static int choose_listed(struct making *m, const struct preset *preset)
-{
-	m->to->network = preset->open ? NET_OPEN : NET_DENY;
-	if (keep_personal(m))
-		return -1;
-	for (const char *const *id = preset->permissions; id && *id; id++)
-		if (policy_add_permission(m->to, *id, m->e))
-			return -1;
-	return 0;
-}
-
-static bool is_base(const char *word)
-{
-	for (unsigned i = 0; i < NET_BASES; i++)
-		if (strcmp(word, network_base_name((enum network_base)i)) == 0)
-			return true;
-	return false;
-}
-
 static int choose_preset(struct making *m, const char *name)
 {
-	const struct preset *preset =
-		is_base(name) ? NULL : catalogue_preset(m->s->catalogue, name);
-
-	if (preset)
-		return choose_listed(m, preset);
 	return policy_set_network(m->to, name, m->e) || keep_personal(m) ? -1 : 0;
 }
 
@@ -262,7 +237,6 @@ static int refuse_absent(struct making *m, const char *item)
 {
 	struct nearest near = nearest_to(item);
 	char shown[QUOTE_MAX], printed[RULE_TEXT_MAX], word[RULE_TEXT_MAX] = "";
-	const char *best = NULL;
 
 	quote_string(item, shown);
 	if (string_list_has(m->to->resolved.on, item))
@@ -275,9 +249,9 @@ static int refuse_absent(struct making *m, const char *item)
 		if (near.word == printed)
 			near.word = strcpy(word, printed);
 	}
-	best = near.word;
-	if (best)
-		return err_set(m->e, "%s is not in the policy; did you mean `%s`?", shown, best);
+	if (near.word)
+		return err_set(m->e, "%s is not in the policy; did you mean `%s`?", shown,
+			       near.word);
 	return err_set(m->e, "%s is not in the policy, so it cannot be taken out", shown);
 }
 

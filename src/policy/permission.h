@@ -163,4 +163,12 @@ struct policy_sources {
  */
 int policy_resolve(struct policy *p, const struct policy_sources *s, struct err *e) sg_must_check;
 
+/*
+ * A policy of an older format, which listed hosts, becomes the permissions that it amounts to: those all
+ * of whose hosts it lists, in whose place they stand from now on. What no permission covers stays
+ * as own rules, so it is never wider than it was. One of this format stays as it is; p->format says
+ * which it was until then. 0 or -1 with the message.
+ */
+int policy_upgrade(struct policy *p, const struct catalogue *c, struct err *e) sg_must_check;
+
 #endif

@@ -28,6 +28,7 @@ _Static_assert(sg_array_len(bases) == NET_BASES, "every base has a word");
 void policy_init(struct policy *p)
 {
 	*p = (struct policy){
+		.format = POLICY_FORMAT_VERSION,
 		.network = NET_STANDARD,
 		.limits =
 			{

@@ -132,6 +132,7 @@ struct resolved {
 };
 
 struct policy {
+	uint8_t format; /* the version of the format that it was read in */
 	enum network_base network;
 	char **permissions; /* "install:rust", "-error-reports"; NULL-terminated or NULL */
 	struct rule *rules; /* allow and deny, in the order written */

@@ -18,21 +18,22 @@ struct file {
 	struct value_reader v;
 	struct policy *p;
 	const struct node *network; /* the node that set the base; NULL: none did */
-	uint64_t version;
 };
 
 static int read_version(void *context, const struct node *key, const struct node *value)
 {
 	struct file *f = context;
+	uint64_t version;
 
-	if (value_number(&f->v, value, 0, UINT32_MAX, &f->version))
+	if (value_number(&f->v, value, 0, UINT32_MAX, &version))
 		return -1;
-	if (f->version > POLICY_FORMAT_VERSION)
+	if (version > POLICY_FORMAT_VERSION)
 		return node_error(f->v.d, value, f->v.e,
 				  "a policy of format version %llu needs a sandgate that knows "
 				  "version %llu; this one knows versions up to %d",
-				  (unsigned long long)f->version, (unsigned long long)f->version,
+				  (unsigned long long)version, (unsigned long long)version,
 				  POLICY_FORMAT_VERSION);
+	f->p->format = (uint8_t)version;
 	return 0;
 }
 
@@ -401,7 +402,7 @@ _Static_assert(sg_array_len(keys) <= VALUE_KEYS_MAX, "value_map remembers each k
  */
 static void read_as_older(struct file *f)
 {
-	if (f->version == 0 && f->p->network == NET_STANDARD)
+	if (f->p->format == 0 && f->p->network == NET_STANDARD)
 		f->p->network = NET_DENY;
 }
 
@@ -426,7 +427,6 @@ static int parse(struct file *f, struct span text, enum policy_syntax syntax, co
 
 	policy_init(f->p);
 	f->v.d = &d;
-	f->version = POLICY_FORMAT_VERSION;
 	if (document_parse(text, syntax, file, &d, f->v.e))
 		return -1;
 	rc = read_policy(f, &d, n_keys);

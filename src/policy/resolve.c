@@ -90,8 +90,34 @@ static int switch_id(struct resolving *r, const char *id, bool on, unsigned dept
 static int switch_word(struct resolving *r, const char *word)
 {
 	bool on = word[0] != '-';
+	const struct permission *p = on ? catalogue_permission(r->c, word) : NULL;
 
+	if (p && p->instead)
+		return err_set(r->e, "permissions: `%s` has no host by itself: %s", word,
+			       p->instead);
 	return switch_id(r, on ? word : word + 1, on, 0);
+}
+
+static bool has_all(const struct resolving *r, const char *const *ids)
+{
+	for (; ids && *ids; ids++) {
+		const struct permission *p = catalogue_permission(r->c, *ids);
+
+		if (p && !r->on[place_of(r->c, p)])
+			return false;
+	}
+	return true;
+}
+
+static bool has_some(const struct resolving *r, const char *const *ids)
+{
+	for (; ids && *ids; ids++) {
+		const struct permission *p = catalogue_permission(r->c, *ids);
+
+		if (p && r->on[place_of(r->c, p)])
+			return true;
+	}
+	return false;
 }
 
 /* ---- Preset and organisation ---- */
@@ -128,6 +154,19 @@ static int refuse_removed(const struct resolving *r, const char *id)
 		       id);
 }
 
+/*
+ * Of a group the rest stays when the organisation removes a part; a permission that is built on what is
+ * removed cannot be had.
+ */
+static bool cannot_be_named(const struct resolving *gone, const struct permission *p)
+{
+	if (!p)
+		return false;
+	if (gone->on[place_of(gone->c, p)])
+		return true;
+	return (p->personal || (p->rules && *p->rules)) && has_some(gone, p->includes);
+}
+
 /* What the organisation removed goes, whatever switched it on; naming it is an error. */
 static int switch_removed(struct resolving *r, const struct policy *p)
 {
@@ -141,37 +180,12 @@ static int switch_removed(struct resolving *r, const struct policy *p)
 	for (; removed && *removed; removed++)
 		if (switch_id(&all, *removed, true, 0))
 			return -1;
-	for (char **word = p->permissions; word && *word; word++) {
-		const struct permission *named = catalogue_permission(r->c, *word);
-
-		if (named && gone[place_of(r->c, named)])
+	for (char **word = p->permissions; word && *word; word++)
+		if (cannot_be_named(&all, catalogue_permission(r->c, *word)))
 			return refuse_removed(r, *word);
-	}
 	for (size_t i = 0; i < r->c->n_permissions; i++)
 		r->on[i] = r->on[i] && !gone[i];
 	return 0;
-}
-
-static bool has_all(const struct resolving *r, const char *const *ids)
-{
-	for (; ids && *ids; ids++) {
-		const struct permission *p = catalogue_permission(r->c, *ids);
-
-		if (p && !r->on[place_of(r->c, p)])
-			return false;
-	}
-	return true;
-}
-
-static bool has_some(const struct resolving *r, const char *const *ids)
-{
-	for (; ids && *ids; ids++) {
-		const struct permission *p = catalogue_permission(r->c, *ids);
-
-		if (p && r->on[place_of(r->c, p)])
-			return true;
-	}
-	return false;
 }
 
 /* `model` is on while some permission is that it stands for. */

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "policy/permission.h"
 #include "sandbox/name_list.h"
 #include "sandbox/state_dir.h"
 
@@ -128,6 +129,8 @@ static int read_policy(struct reader_of_file *r, const char *key, const json_t *
 	policy_free(&r->d->policy);
 	rc = policy_parse(span_of_string(text), POLICY_JSON, key, &r->d->policy, r->e);
 	free(text);
+	if (rc == 0)
+		rc = policy_upgrade(&r->d->policy, catalogue_builtin(), r->e);
 	r->seen_policy = rc == 0;
 	return rc;
 }
