@@ -115,29 +115,41 @@ static int check_policy(const struct trusted_text *text, const char *file, struc
 
 /* --- sign --- */
 
+/* PATH.sig, beside the file. */
+static int write_signature(const char *path, const char *text, struct err *e)
+{
+	const char *slash = strrchr(path, '/');
+	_cleanup_free_ char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : NULL;
+	_cleanup_fd_ int fd = open(folder ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char name[NAME_MAX + 1];
+	int rc = fd < 0 ? -errno : 0;
+
+	if ((size_t)snprintf(name, sizeof(name), "%s.sig", slash ? slash + 1 : path) >=
+	    sizeof(name))
+		rc = -ENAMETOOLONG;
+	if (rc == 0)
+		rc = trusted_file_replace(fd, name, span_of_string(text), 0644);
+	if (rc)
+		return err_set(e, "%s.sig: %s", path, err_why(-rc));
+	printf("%s.sig\n", path);
+	return 0;
+}
+
 static int sign(const char *key_path, const char *path, struct err *e)
 {
-	char signature[ORGANISATION_SIGNATURE_TEXT + 2], name[PATH_MAX];
+	char signature[ORGANISATION_SIGNATURE_TEXT + 2];
 	struct trusted_text key, text = {0};
 	int rc = -1;
 
 	if (read_named(key_path, &key, e))
 		return -1;
-	if ((size_t)snprintf(name, sizeof(name), "%s.sig", path) >= sizeof(name))
-		err_set(e, "%s: the path is too long", path);
-	else if (read_named(path, &text, e) == 0 && check_policy(&text, path, e) == 0)
+	if (read_named(path, &text, e) == 0 && check_policy(&text, path, e) == 0)
 		rc = organisation_key_sign(trusted_span(&key), key_path, trusted_span(&text),
 					   signature, e);
 	explicit_bzero(key.p, key.n);
 	free(key.p);
 	free(text.p);
-	if (rc)
-		return -1;
-	rc = trusted_file_replace(AT_FDCWD, name, span_of_string(signature), 0644);
-	if (rc)
-		return err_set(e, "%s: %s", name, err_why(-rc));
-	printf("%s\n", name);
-	return 0;
+	return rc ? -1 : write_signature(path, signature, e);
 }
 
 int cmd_org_sign(const struct args *a)
