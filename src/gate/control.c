@@ -313,6 +313,7 @@ struct control *control_new(struct gate *g, int fd)
 		return NULL;
 	/* jansson reads /dev/urandom when it first makes an object: here, before isolation. */
 	json_object_seed(0);
+	new_policy_prepare();
 	c->gate = g;
 	c->watch.ready = control_ready;
 	c->message = malloc(MESSAGE_MAX);
