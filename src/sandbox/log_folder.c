@@ -9,9 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/nearest.h"
-#include "sandbox/client.h"
-#include "sandbox/name_list.h"
 #include "sandbox/private_dir.h"
 #include "sandbox/state_dir.h"
 
@@ -64,33 +61,6 @@ static int open_one(int all, const char *name, bool make, struct err *e)
 
 /* --- for reading --- */
 
-static void offer_all(struct nearest *near, char **names)
-{
-	for (char **n = names; n && *n; n++)
-		nearest_offer(near, *n);
-}
-
-static int no_such(const char *name, struct err *e)
-{
-	struct nearest near = nearest_to(name);
-	struct err ignored;
-	char **run = client_list_names(&ignored), **kept = state_dir_list(&ignored);
-
-	offer_all(&near, run);
-	offer_all(&near, kept);
-	if (near.word)
-		err_set(e, "%s: no sandbox of that name runs or is kept; did you mean \"%s\"?",
-			name, near.word);
-	else
-		err_set(e, "%s: no sandbox of that name runs or is kept; %s", name,
-			(run && *run) || (kept && *kept)
-				? "\"sandgate ls\" lists those that do"
-				: "nor does any other: start one with \"sandgate run\"");
-	name_list_free(run);
-	name_list_free(kept);
-	return -1;
-}
-
 int log_folder_open(const char *name, struct err *e)
 {
 	_cleanup_fd_ int all = sandbox_name_valid(name) ? open_passing(false, e) : -ENOENT;
@@ -98,9 +68,7 @@ int log_folder_open(const char *name, struct err *e)
 
 	if (fd == -ENOENT)
 		fd = state_dir_open_sandbox(name, false, e);
-	if (fd == -ENOENT)
-		return no_such(name, e);
-	return fd < 0 ? -1 : fd;
+	return fd;
 }
 
 /* --- taking away --- */

@@ -25,10 +25,7 @@ typedef void log_folder_fn(const char *name, int folder);
 int log_folder_make(const struct registry *r, const char *name, bool lasting, log_folder_fn *fn,
 		    struct err *e);
 
-/*
- * A descriptor for reading: of one that runs, or of one that is kept. -1 with the message, which has the
- * nearest known name.
- */
+/* A descriptor for reading: of one that runs, or of one that is kept. -ENOENT, or -1 with the message. */
 int log_folder_open(const char *name, struct err *e);
 
 /* Takes a passing one away. */

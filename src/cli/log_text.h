@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* log_text: an event of the connection log in one line, for a person. */
+#ifndef SG_CLI_LOG_TEXT_H
+#define SG_CLI_LOG_TEXT_H
+
+#include <jansson.h>
+
+/* "18:40:01  deny   tcp   db.example.com:5432  ...", coloured on a terminal, in local time. */
+void log_text_print(const json_t *event);
+
+#endif
