@@ -42,7 +42,15 @@ static int read_file(const char *path, char **text, size_t *n)
 	return 0;
 }
 
-static int read_resolver(struct resolver_config *c)
+static void use_setting(const struct settings *s, struct resolver_config *c)
+{
+	if (!s->n_resolver)
+		return;
+	c->n_servers = s->n_resolver < RESOLVER_SERVERS_MAX ? s->n_resolver : RESOLVER_SERVERS_MAX;
+	memcpy(c->servers, s->resolver, c->n_servers * sizeof(*c->servers));
+}
+
+static int read_resolver(const struct settings *settings, struct resolver_config *c)
 {
 	_cleanup_free_ char *resolv = NULL, *hosts = NULL;
 	size_t n_resolv, n_hosts;
@@ -53,6 +61,7 @@ static int read_resolver(struct resolver_config *c)
 	if (rc)
 		return rc;
 	resolver_files_read_resolv(span_of(resolv, n_resolv), c);
+	use_setting(settings, c);
 	return resolver_files_read_hosts(span_of(hosts, n_hosts), c);
 }
 
@@ -97,17 +106,17 @@ static void drain_inotify(int inotify)
 
 /* --- both --- */
 
-int host_state_open(struct host_state *h, struct err *e)
+int host_state_open(struct host_state *h, const struct settings *settings, struct err *e)
 {
 	int rc;
 
-	*h = (struct host_state){.inotify = -1, .links = -1};
+	*h = (struct host_state){.settings = settings, .inotify = -1, .links = -1};
 	/* Watched first, read second: a change in between is read once too often, never missed. */
 	h->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (h->inotify >= 0)
 		watch_files(h->inotify);
 	h->links = host_links_watch();
-	rc = read_resolver(&h->resolver);
+	rc = read_resolver(settings, &h->resolver);
 	if (rc == 0)
 		rc = host_links_read(&h->prefixes);
 	if (rc == 0)
@@ -122,7 +131,7 @@ static int follow_files(struct host_state *h)
 
 	drain_inotify(h->inotify);
 	watch_files(h->inotify);
-	if (read_resolver(&fresh) || resolver_config_equal(&fresh, &h->resolver)) {
+	if (read_resolver(h->settings, &fresh) || resolver_config_equal(&fresh, &h->resolver)) {
 		free(fresh.hosts);
 		return HOST_UNCHANGED;
 	}

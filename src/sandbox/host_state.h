@@ -15,8 +15,10 @@
 
 #include "base/err.h"
 #include "gate/gate.h"
+#include "sandbox/settings.h"
 
 struct host_state {
+	const struct settings *settings;
 	int inotify, links; /* descriptors to poll for input; -1: cannot be followed */
 	struct resolver_config resolver;
 	struct host_prefixes prefixes;
@@ -24,8 +26,12 @@ struct host_state {
 
 enum host_change { HOST_UNCHANGED = 0, HOST_RESOLVER = 1, HOST_PREFIXES = 2 };
 
-/* Reads everything once. 0, or -1 with the message and nothing open. */
-int host_state_open(struct host_state *h, struct err *e) sg_must_check;
+/*
+ * Reads everything once. The setting `resolver` goes before the servers of resolv.conf; the settings must
+ * outlive h. 0, or -1 with the message and nothing open.
+ */
+int host_state_open(struct host_state *h, const struct settings *settings,
+		    struct err *e) sg_must_check;
 
 /* Reads what its descriptors announce; bits of enum host_change. */
 int host_state_follow(struct host_state *h, bool files, bool links);

@@ -165,7 +165,7 @@ static int begin_logs(struct supervisor *s, struct err *e)
 
 static int make_gate(struct supervisor *s, struct err *e)
 {
-	if (host_state_open(&s->host, e) ||
+	if (host_state_open(&s->host, &s->options->sources->settings, e) ||
 	    publish_ports_open(s->options->policy, &s->publish, &s->n_publish, e) ||
 	    airlock_await_ready(&s->airlock, e) || sealer_await_ready(&s->sealer, e))
 		return -1;
