@@ -51,6 +51,10 @@ bool command_is_word(const char *word)
 
 void command_print_group(FILE *to, const char *word)
 {
+	const struct command *own = find_exact(word);
+
+	if (own)
+		fprintf(to, "%s\nCommands:\n", own->help);
 	for (size_t i = 0; i < command_count; i++)
 		if (begins_with_word(command_table[i].name, word))
 			fprintf(to, "  sandgate %-16s %s\n", command_table[i].name,
@@ -77,21 +81,30 @@ static void say_unknown(const char *name, struct err *e)
 		err_set(e, "%s: unknown command; \"sandgate help\" lists all", name);
 }
 
+/*
+ * "net NAME" beside "net allow NAME ITEM": a second word that is no command of the group is an argument, unless
+ * a third one shows that a command was meant.
+ */
+static bool is_argument(size_t n, char *const *words)
+{
+	return words[1][0] == '-' || n < 3 || words[2][0] == '-';
+}
+
 const struct command *command_find(size_t n, char *const *words, size_t *used, struct err *e)
 {
 	char name[WORDS_MAX];
 	const struct command *c;
 
-	*used = 1;
-	c = find_exact(words[0]);
-	if (c)
-		return c;
-	if (n > 1 && command_is_group(words[0]))
+	*used = n > 1 && command_is_group(words[0]) ? 2 : 1;
+	if (*used == 2)
 		snprintf(name, sizeof(name), "%s %s", words[0], words[1]);
 	else
 		snprintf(name, sizeof(name), "%s", words[0]);
-	*used = 2;
 	c = find_exact(name);
+	if (!c && *used == 2 && !is_reserved(name) && is_argument(n, words)) {
+		*used = 1;
+		c = find_exact(words[0]);
+	}
 	if (c)
 		return c;
 	if (is_reserved(name))

@@ -1,76 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/refused.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "airlock/addresses.h"
-#include "audit/record.h"
 #include "policy/permission.h"
+#include "sandbox/seen_row.h"
 
 /* --- from the gate --- */
 
-static const char *string_of(const json_t *row, const char *key)
-{
-	const char *s = json_string_value(json_object_get(row, key));
-
-	return s ? s : "";
-}
-
-static uint64_t count_of(const json_t *row, const char *key)
-{
-	json_int_t n = json_integer_value(json_object_get(row, key));
-
-	return n > 0 ? (uint64_t)n : 0;
-}
-
-static bool read_proto(const char *word, struct seen *s)
-{
-	for (int p = 0; p < RECORD_PROTOS; p++) {
-		if (strcmp(record_proto_word((enum record_proto)p), word) != 0)
-			continue;
-		s->lookup = p == RECORD_DNS;
-		s->proto = p == RECORD_UDP || p == RECORD_QUIC ? PROTO_UDP
-			   : p == RECORD_ICMP		       ? PROTO_ICMP
-							       : PROTO_TCP;
-		return true;
-	}
-	return false;
-}
-
-static bool read_reason(const char *word, struct seen *s)
-{
-	for (int r = 0; r < REASONS; r++)
-		if (strcmp(reason_word((enum reason)r), word) == 0) {
-			s->reason = (enum reason)r;
-			return r != REASON_NONE;
-		}
-	return false;
-}
-
-static bool read_target(const json_t *row, struct seen *s)
-{
-	const char *name = string_of(row, "name"), *address = string_of(row, "address");
-	json_int_t port = json_integer_value(json_object_get(row, "port"));
-
-	s->has_name = name_parse_ascii(name, strlen(name), &s->name) == NAME_OK;
-	s->has_addr = addr_parse(address, strlen(address), &s->addr);
-	if ((*name && !s->has_name) || (*address && !s->has_addr) || port < 0 || port > 65535)
-		return false;
-	s->port = (uint16_t)port;
-	return s->has_name || s->has_addr;
-}
-
-static bool read_row(const json_t *row, struct seen *s)
-{
-	*s = (struct seen){.count = count_of(row, "count")};
-	return s->count && read_proto(string_of(row, "proto"), s) &&
-	       read_reason(string_of(row, "reason"), s) && read_target(row, s);
-}
-
 /* The two ends of the link: nothing behind them is anybody's to allow. */
-static bool is_own(const struct seen *s)
+bool refused_is_own(const struct seen *s)
 {
 	static const char *const own[] = {AIRLOCK_GATE_V4, AIRLOCK_GATE_V6, AIRLOCK_SANDBOX_V4,
 					  AIRLOCK_SANDBOX_V6};
@@ -80,6 +23,13 @@ static bool is_own(const struct seen *s)
 		if (addr_parse(own[i], strlen(own[i]), &a) && addr_equal(&a, &s->addr))
 			return true;
 	return false;
+}
+
+static uint64_t count_of(const json_t *o, const char *key)
+{
+	json_int_t n = json_integer_value(json_object_get(o, key));
+
+	return n > 0 ? (uint64_t)n : 0;
 }
 
 uint64_t refused_read(const json_t *answer, struct suggestions *s)
@@ -92,10 +42,62 @@ uint64_t refused_read(const json_t *answer, struct suggestions *s)
 	{
 		struct seen what;
 
-		if (!read_row(row, &what) || is_own(&what) || suggest_add(s, &what))
+		if (!seen_row_read(row, &what) || what.reason == REASON_NONE ||
+		    refused_is_own(&what) || suggest_add(s, &what))
 			others += count_of(row, "count");
 	}
 	return others;
+}
+
+/* --- for a person --- */
+
+static const char *times(uint64_t n)
+{
+	return n == 1 ? "time" : "times";
+}
+
+static const char *proto_word(const struct suggestion_port *p)
+{
+	return p->proto == PROTO_UDP ? "udp" : p->proto == PROTO_ICMP ? "icmp" : "tcp";
+}
+
+static void put_ports(FILE *to, const struct suggestion *s)
+{
+	for (size_t i = 0; i < s->n_ports; i++) {
+		const struct suggestion_port *p = &s->ports[i];
+
+		fputs(p->lookup ? "lookup" : proto_word(p), to);
+		if (!p->lookup && p->port)
+			fprintf(to, " %u", (unsigned)p->port);
+		fputs(", ", to);
+	}
+}
+
+static void put_reasons(FILE *to, uint64_t reasons)
+{
+	const char *between = "";
+
+	for (int r = 0; r < REASONS; r++) {
+		if (!(reasons >> r & 1))
+			continue;
+		fprintf(to, "%s%s", between, reason_sentence((enum reason)r));
+		between = "; ";
+	}
+}
+
+/* "  db.example.com (tcp 5432, 2 times): no rule of the policy allows it", or in words. */
+void refused_put(FILE *to, const struct suggestion *s)
+{
+	if (s->permission) {
+		fprintf(to, "  the agent tried to %s, %" PRIu64 " %s\n", s->permission->attempt,
+			s->count, times(s->count));
+		return;
+	}
+	fprintf(to, "  %s (", *s->hosts[0] ? s->hosts[0] : "?");
+	put_ports(to, s);
+	fprintf(to, "%" PRIu64 " %s): ", s->count, times(s->count));
+	put_reasons(to, s->reasons);
+	fputc('\n', to);
 }
 
 /* --- for a program --- */
@@ -116,9 +118,7 @@ static json_t *ports(const struct suggestion *s)
 
 	for (size_t i = 0; i < s->n_ports; i++) {
 		const struct suggestion_port *p = &s->ports[i];
-		const char *proto = p->proto == PROTO_UDP    ? "udp"
-				    : p->proto == PROTO_ICMP ? "icmp"
-							     : "tcp";
+		const char *proto = proto_word(p);
 
 		if (p->lookup || !p->port)
 			json_array_append_new(list, json_string(p->lookup ? "lookup" : proto));

@@ -10,6 +10,7 @@
 #define SG_SANDBOX_REFUSED_H
 
 #include <jansson.h>
+#include <stdio.h>
 
 #include "policy/suggest.h"
 
@@ -18,6 +19,15 @@
  * and is filled; the result is what is in no suggestion. Without memory what did not fit is in there.
  */
 uint64_t refused_read(const json_t *answer, struct suggestions *s);
+
+/* Is it sandgate's own? */
+bool refused_is_own(const struct seen *s);
+
+/*
+ * One line: "  the agent tried to install Python packages (PyPI), 3 times", or
+ * "  db.example.com (tcp 5432, 2 times): no rule of the policy allows it".
+ */
+void refused_put(FILE *to, const struct suggestion *s);
 
 /*
  * An array of objects: `permission`, `says`, `hosts`, `ports`, `count`, `reasons`, `remedy` (what a person can

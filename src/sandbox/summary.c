@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sandbox/refused.h"
 #include "sandbox/rerun.h"
 
 enum { NAMED_MAX = 16, ROWS_MAX = 20 };
@@ -242,56 +243,12 @@ char *summary_policy(const struct policy *p)
 	return end_text(to, &text);
 }
 
-/* --- what was refused --- */
+/* --- the closing --- */
 
 static const char *times(uint64_t n)
 {
 	return n == 1 ? "time" : "times";
 }
-
-static void put_ports(FILE *to, const struct suggestion *s)
-{
-	for (size_t i = 0; i < s->n_ports; i++) {
-		const struct suggestion_port *p = &s->ports[i];
-		const char *proto = p->proto == PROTO_UDP    ? "udp"
-				    : p->proto == PROTO_ICMP ? "icmp"
-							     : "tcp";
-
-		fputs(p->lookup ? "lookup" : proto, to);
-		if (!p->lookup && p->port)
-			fprintf(to, " %u", (unsigned)p->port);
-		fputs(", ", to);
-	}
-}
-
-static void put_reasons(FILE *to, uint64_t reasons)
-{
-	const char *between = "";
-
-	for (int r = 0; r < REASONS; r++) {
-		if (!(reasons >> r & 1))
-			continue;
-		fprintf(to, "%s%s", between, reason_sentence((enum reason)r));
-		between = "; ";
-	}
-}
-
-/* "  db.example.com (tcp 5432, 2 times): no rule of the policy allows it", or in words. */
-static void put_row(FILE *to, const struct suggestion *s)
-{
-	if (s->permission) {
-		fprintf(to, "  the agent tried to %s, %" PRIu64 " %s\n", s->permission->attempt,
-			s->count, times(s->count));
-		return;
-	}
-	fprintf(to, "  %s (", *s->hosts[0] ? s->hosts[0] : "?");
-	put_ports(to, s);
-	fprintf(to, "%" PRIu64 " %s): ", s->count, times(s->count));
-	put_reasons(to, s->reasons);
-	fputc('\n', to);
-}
-
-/* --- the closing --- */
 
 static void put_refusals(FILE *to, const struct summary_end *end)
 {
@@ -300,7 +257,7 @@ static void put_refusals(FILE *to, const struct summary_end *end)
 
 	fprintf(to, "sandgate: refused %" PRIu64 " %s:\n", total, times(total));
 	for (size_t i = 0; i < s->n && i < ROWS_MAX; i++) {
-		put_row(to, &s->v[i]);
+		refused_put(to, &s->v[i]);
 		shown += s->v[i].count;
 	}
 	if (total > shown)
