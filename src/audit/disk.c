@@ -10,15 +10,9 @@
 enum { NAME_ROOM = 64 };
 
 #ifndef DISK_FAULTS
-struct disk_fate {
-	size_t n;
-	int error;
-	bool dies;
-};
-
-static struct disk_fate disk_fault(enum disk_op op, size_t n)
+static struct disk_fate disk_fault(const struct disk_step *step)
 {
-	return (struct disk_fate){.n = n};
+	return (struct disk_fate){.n = step->n};
 }
 #endif
 
@@ -31,16 +25,17 @@ static int end_step(const struct disk_fate *fate)
 }
 
 /* A step that is done whole or not at all. */
-static int begin_step(enum disk_op op)
+static int begin_step(enum disk_op op, int fd, uint64_t at)
 {
-	struct disk_fate fate = disk_fault(op, 0);
+	const struct disk_step step = {.op = op, .fd = fd, .at = at};
+	struct disk_fate fate = disk_fault(&step);
 
 	return end_step(&fate);
 }
 
 int disk_create(int dir, const char *name, bool fresh)
 {
-	int r = begin_step(DISK_CREATE), fd;
+	int r = begin_step(DISK_CREATE, dir, 0), fd;
 
 	if (r < 0)
 		return r;
@@ -64,7 +59,8 @@ int disk_open(int dir, const char *name)
 
 int disk_write_at(int fd, struct span what, uint64_t at)
 {
-	struct disk_fate fate = disk_fault(DISK_WRITE, what.n);
+	const struct disk_step step = {.op = DISK_WRITE, .fd = fd, .at = at, .n = what.n};
+	struct disk_fate fate = disk_fault(&step);
 	size_t done = 0;
 
 	while (done < fate.n) {
@@ -99,7 +95,7 @@ ssize_t disk_read_at(int fd, void *p, size_t n, uint64_t at)
 
 int disk_cut(int fd, uint64_t size)
 {
-	int r = begin_step(DISK_CUT);
+	int r = begin_step(DISK_CUT, fd, size);
 
 	if (r < 0)
 		return r;
@@ -108,7 +104,7 @@ int disk_cut(int fd, uint64_t size)
 
 int disk_sync(int fd)
 {
-	int r = begin_step(DISK_SYNC);
+	int r = begin_step(DISK_SYNC, fd, 0);
 
 	if (r < 0)
 		return r;
@@ -117,7 +113,7 @@ int disk_sync(int fd)
 
 static int write_new(int dir, const char *name, struct span what, mode_t mode, bool fleeting)
 {
-	int fd, r = begin_step(DISK_CREATE);
+	int fd, r = begin_step(DISK_CREATE, dir, 0);
 
 	if (r < 0)
 		return r;
@@ -139,7 +135,7 @@ int disk_replace(int dir, const char *name, struct span what, mode_t mode, bool 
 	snprintf(new, sizeof(new), "%s.new", name);
 	r = write_new(dir, new, what, mode, fleeting);
 	if (r == 0)
-		r = begin_step(DISK_RENAME);
+		r = begin_step(DISK_RENAME, dir, 0);
 	if (r == 0 && renameat(dir, new, dir, name) != 0)
 		r = -errno;
 	return r == 0 && !fleeting ? disk_sync(dir) : r;
@@ -147,7 +143,7 @@ int disk_replace(int dir, const char *name, struct span what, mode_t mode, bool 
 
 int disk_remove(int dir, const char *name)
 {
-	int r = begin_step(DISK_REMOVE);
+	int r = begin_step(DISK_REMOVE, dir, 0);
 
 	if (r < 0)
 		return r;

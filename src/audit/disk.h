@@ -25,14 +25,22 @@ enum disk_op {
 	DISK_REMOVE,
 };
 
-#ifdef DISK_FAULTS
-/* How many of n octets are written (DISK_WRITE), and what happens then, if anything. */
+struct disk_step {
+	enum disk_op op;
+	int fd;	     /* DISK_WRITE, DISK_SYNC, DISK_CUT; a folder's otherwise */
+	uint64_t at; /* DISK_WRITE, DISK_CUT */
+	size_t n;    /* octets to be written */
+};
+
+/* How many of the octets are written, and what happens then, if anything. */
 struct disk_fate {
 	size_t n;
 	int error; /* errno, or 0 */
 	bool dies;
 };
-struct disk_fate disk_fault(enum disk_op op, size_t n);
+
+#ifdef DISK_FAULTS
+struct disk_fate disk_fault(const struct disk_step *step);
 #endif
 
 /* For reading and writing, mode 0600. With `fresh`: it must not be there. */

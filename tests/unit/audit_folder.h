@@ -19,14 +19,21 @@ struct folder {
 	int fd;
 };
 
-static inline struct folder folder_make(void)
+/* In `parent`. Most are in memory: a test writes and syncs more than a disk likes. */
+static inline struct folder folder_make_in(const char *parent)
 {
-	struct folder f = {.path = "/tmp/sg-audit-XXXXXX"};
+	struct folder f;
 
+	snprintf(f.path, sizeof(f.path), "%s/sg-audit-XXXXXX", parent);
 	assert_non_null(mkdtemp(f.path));
 	f.fd = open(f.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_true(f.fd >= 0);
 	return f;
+}
+
+static inline struct folder folder_make(void)
+{
+	return folder_make_in("/dev/shm");
 }
 
 /* Calls fn for each file of the folder. */
