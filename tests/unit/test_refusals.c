@@ -31,7 +31,7 @@ static void totals_stay_exact_beyond_the_table(void **state)
 	for (unsigned i = 0; i < 20000; i++) {
 		struct name n = name_number(i % 1000);
 		struct refusal what = {
-			.proto = REFUSAL_DNS, .reason = REASON_NOT_IN_POLICY, .name = &n};
+			.proto = RECORD_DNS, .reason = REASON_NOT_IN_POLICY, .name = &n};
 
 		refusals_note(r, &what);
 	}
@@ -61,15 +61,15 @@ static void refusals_are_grouped_by_target_port_proto_and_reason(void **state)
 	struct name a = name_number(1), b = name_number(2);
 	struct addr x = {{1}}, y = {{2}};
 	const struct refusal list[] = {
-		{REFUSAL_TCP, REASON_NOT_IN_POLICY, &a, &x, 443},
+		{RECORD_TCP, REASON_NOT_IN_POLICY, &a, &x, 443},
 		/* A name is one, whatever the address. */
-		{REFUSAL_TCP, REASON_NOT_IN_POLICY, &a, &y, 443},
-		{REFUSAL_TCP, REASON_NOT_IN_POLICY, &a, &x, 80},
-		{REFUSAL_TCP, REASON_NOT_IN_POLICY, &b, &x, 443},
-		{REFUSAL_TCP, REASON_SNI_MISMATCH, &b, &x, 443},
-		{REFUSAL_UDP, REASON_SNI_MISMATCH, &b, &x, 443},
-		{REFUSAL_TCP, REASON_NOT_IN_POLICY, NULL, &x, 443},
-		{REFUSAL_TCP, REASON_NOT_IN_POLICY, NULL, &y, 443},
+		{RECORD_TCP, REASON_NOT_IN_POLICY, &a, &y, 443},
+		{RECORD_TCP, REASON_NOT_IN_POLICY, &a, &x, 80},
+		{RECORD_TCP, REASON_NOT_IN_POLICY, &b, &x, 443},
+		{RECORD_TCP, REASON_SNI_MISMATCH, &b, &x, 443},
+		{RECORD_UDP, REASON_SNI_MISMATCH, &b, &x, 443},
+		{RECORD_TCP, REASON_NOT_IN_POLICY, NULL, &x, 443},
+		{RECORD_TCP, REASON_NOT_IN_POLICY, NULL, &y, 443},
 	};
 	struct seen s = {0};
 
