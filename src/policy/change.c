@@ -74,28 +74,25 @@ static int forget_permission(struct making *m, const char *id)
 }
 
 /*
- * "id" or "-id". A personal permission is always written down: it is on because it was named, and
- * stays so. Another one is written down where the base alone would decide otherwise.
+ * "id" or "-id". It is written down, at the end of the list, where what is there would decide
+ * otherwise. A personal permission is always written down: it is on because it was named.
  */
 static int set_permission(struct making *m, const char *word)
 {
 	bool on = word[0] != '-';
 	const char *id = on ? word : word + 1;
 	const struct permission *p = catalogue_permission(m->s->catalogue, id);
-	int now;
+	bool by_name = p && p->personal && on;
+	int now = is_on(m, id);
 
-	if (p && p->personal && on)
-		return string_list_has(m->to->permissions, id)
-			       ? 0
-			       : policy_add_permission(m->to, word, m->e);
-	if (string_list_has(m->to->permissions, word))
+	if (now >= 0 && (now == 1) == on && string_list_has(m->to->permissions, word))
 		return 0;
-	if (forget_permission(m, id))
+	if (now < 0 || forget_permission(m, id))
 		return -1;
 	now = is_on(m, id);
 	if (now < 0)
 		return -1;
-	return (now == 1) == on ? 0 : policy_add_permission(m->to, word, m->e);
+	return (now == 1) == on && !by_name ? 0 : policy_add_permission(m->to, word, m->e);
 }
 
 /* ---- Rules ---- */
@@ -236,10 +233,11 @@ static bool remove_rule(struct policy *p, const char *text)
 static int refuse_absent(struct making *m, const char *item)
 {
 	struct nearest near = nearest_to(item);
+	struct err ignored;
 	char shown[QUOTE_MAX], printed[RULE_TEXT_MAX], word[RULE_TEXT_MAX] = "";
 
 	quote_string(item, shown);
-	if (string_list_has(m->to->resolved.on, item))
+	if (is_on(&(struct making){m->s, m->to, &ignored}, item) == 1)
 		return err_set(m->e, "%s is on by the base `%s`; deny it to take it away", shown,
 			       network_base_name(m->to->network));
 	for (char **id = m->to->permissions; id && *id; id++)
