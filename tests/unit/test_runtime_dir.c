@@ -19,24 +19,13 @@
 #include "sandbox/client.h"
 #include "sandbox/control.h"
 #include "sandbox/runtime_dir.h"
-
-/* A person without root's rights, who has a runtime folder; root of the tests becomes one. */
-enum { PERSON = 54321 };
+#include "person.h"
 
 static char runtime[64];
 
 static int make_person(void **state)
 {
-	strcpy(runtime, "/tmp/sandgate-unit-XXXXXX");
-	if (!mkdtemp(runtime))
-		return -1;
-	if (geteuid() == 0 &&
-	    (chown(runtime, PERSON, PERSON) || setresgid(PERSON, PERSON, PERSON) ||
-	     setresuid(PERSON, PERSON, PERSON)))
-		return -1;
-	/* Cleared by the change of user, and needed for /proc/self. */
-	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
-	return setenv("XDG_RUNTIME_DIR", runtime, 1);
+	return person_become("XDG_RUNTIME_DIR", runtime);
 }
 
 static int remove_person(void **state)
@@ -221,7 +210,7 @@ static void a_umask_shuts_nobody_out(void **state)
 
 /* --- the control socket --- */
 
-static json_t *echo(void *ctx, const json_t *request)
+static json_t *echo(void *ctx, const json_t *request, const struct ucred *who)
 {
 	return json_pack("{s:O}", "asked", json_object_get(request, "op"));
 }
