@@ -161,6 +161,7 @@ static const struct command {
 	{"datagrams", load_datagrams, 4, "HOST OCTETS RATE MS"},
 	{"questions", load_questions, 5, "SERVER NAME FRESH AT_ONCE MS"},
 	{"flows", load_flows, 2, "HOST COUNT"},
+	{"beside", load_beside, 4, "HOST REFUSED RATE MS"},
 	{"now", print_now, 0, ""},
 };
 

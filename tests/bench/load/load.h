@@ -70,6 +70,7 @@ void load_connects(char **argv);
 void load_datagrams(char **argv);
 void load_questions(char **argv);
 void load_flows(char **argv);
+void load_beside(char **argv);
 
 /* The servers for port 53 and PORT_DATAGRAMS; they do not return. */
 void serve_dns(const char *host);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The lines by name, in the order of the table."""
-from . import datagrams, decision, sandboxes, tcp
+from . import datagrams, decision, live, sandboxes, tcp
 
 LINES = {
     "bulk": tcp.bulk,
@@ -10,6 +10,9 @@ LINES = {
     "udp": datagrams.udp,
     "dns": datagrams.dns,
     "decision": decision.decision,
+    "policy": live.change,
+    "log": live.log,
+    "refusals": live.refusals,
     "create": sandboxes.create,
     "memory": sandboxes.memory,
     "fair": sandboxes.fair,
