@@ -269,14 +269,14 @@ class Box:
 class Terminal:
     """`sandgate run` on a terminal of its own."""
 
-    def __init__(self, sandgate, argv, rows=24, columns=80):
+    def __init__(self, sandgate, argv, rows=24, columns=80, cwd=None):
         master, slave = pty.openpty()
         self._master = master
         self.output = ""
         self.resize(rows, columns)
         self.process = sandgate.world.machine.popen(
             ["setsid", "--ctty", *argv], sandgate.person,
-            cwd=sandgate.world.machine.new_work(sandgate.person), stdin=slave, stdout=slave,
+            cwd=cwd or sandgate.world.machine.new_work(sandgate.person), stdin=slave, stdout=slave,
             stderr=slave)
         os.close(slave)
 
