@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/buf.h"
+#include "policy/permission.h"
 
 enum { HTTP_PORT = 80, DNS_PORT = 53, TEXT_MAX = 8192 };
 
@@ -16,8 +17,9 @@ static const char *proto_word(enum proto p)
 static const char *step_text(unsigned step)
 {
 	static const char *const text[] = {
-		[1] = "the base",     [2] = "special addresses", [3] = "own rules",
-		[4] = "organisation", [5] = "permissions",	 [6] = "the default of the base",
+		[1] = "the base",    [2] = "special addresses",
+		[3] = "own rules",   [4] = "the organisation",
+		[5] = "permissions", [6] = "the default of the base",
 	};
 
 	return step < sg_array_len(text) && text[step] ? text[step] : "unknown";
@@ -81,30 +83,70 @@ static bool is_about_requests(const struct rule *r)
 	return r && r->detail && (r->detail->methods || r->detail->paths);
 }
 
-/* What is still open when the verdict is given. */
-static void describe_rest(const struct host_prefixes *host, struct explanation *out)
+/* What is still open when the verdict is given; empty: nothing. */
+static const char *note_of(const struct explanation *x)
 {
-	const struct explain_target *t = &out->target;
-	const char *note = "";
+	const struct explain_target *t = &x->target;
+	const struct verdict *v = &x->verdict;
 
-	if (out->verdict.reason == REASON_SPECIAL_ADDRESS && t->has_addr) {
+	if (is_dns(t))
+		return "whatever the address, port 53 is answered by the gate itself";
+	if (!v->allow)
+		return "";
+	if (t->path_unseen)
+		return "on this port the path is not looked at";
+	if (is_about_requests(v->rule) && !t->method[0])
+		return "each request is judged by its method and path";
+	if (t->has_name && !t->has_addr && !v->private_ok && !v->by_literal_address)
+		return "as long as the name resolves to a public address";
+	if (!t->has_name && v->check_name)
+		return "as long as the name inside the connection is not denied";
+	return "";
+}
+
+static bool is_about_host(const struct operation *o, const struct explain_target *t)
+{
+	return !o->host || (t->has_name && strcmp(o->host, t->name.s) == 0);
+}
+
+/* A permission may say which requests it is for; that is held once requests can be seen. */
+static bool has_unheld_operations(const struct catalogue *c, const struct explanation *x)
+{
+	const struct permission *p =
+		c && x->permission[0] ? catalogue_permission(c, x->permission) : NULL;
+
+	for (size_t i = 0; p && x->verdict.allow && i < p->n_operations; i++)
+		if (is_about_host(&p->operations[i], &x->target))
+			return true;
+	return false;
+}
+
+static void describe_rest(const struct host_prefixes *host, const struct catalogue *c,
+			  struct explanation *out)
+{
+	size_t n;
+
+	if (out->verdict.reason == REASON_SPECIAL_ADDRESS && out->target.has_addr) {
 		describe_special(host, out);
 		return;
 	}
-	if (is_dns(t))
-		note = "whatever the address, port 53 is answered by the gate itself";
-	else if (!out->verdict.allow)
-		note = "";
-	else if (t->path_unseen)
-		note = "on this port the path is not looked at";
-	else if (is_about_requests(out->verdict.rule) && !t->method[0])
-		note = "each request is judged by its method and path";
-	else if (t->has_name && !t->has_addr && !out->verdict.private_ok &&
-		 !out->verdict.by_literal_address)
-		note = "as long as the name resolves to a public address";
-	else if (!t->has_name && out->verdict.check_name)
-		note = "as long as the name inside the connection is not denied";
-	snprintf(out->note, sizeof(out->note), "%s", note);
+	snprintf(out->note, sizeof(out->note), "%s", note_of(out));
+	n = strlen(out->note);
+	if (has_unheld_operations(c, out))
+		snprintf(out->note + n, sizeof(out->note) - n,
+			 "%shost-level until requests are inspected: methods and paths of `%s` are "
+			 "not looked at yet",
+			 n ? "; " : "", out->permission);
+}
+
+static void describe_rule(struct explanation *out)
+{
+	const struct verdict *v = &out->verdict;
+
+	if (v->rule)
+		rule_format(v->rule, out->rule);
+	if (v->permission)
+		snprintf(out->permission, sizeof(out->permission), "%s", v->permission);
 }
 
 void explain_decide(const struct ruleset *rs, const struct host_prefixes *host,
@@ -116,14 +158,13 @@ void explain_decide(const struct ruleset *rs, const struct host_prefixes *host,
 	*out = (struct explanation){.target = *t};
 	d = destination_of(&out->target);
 	ask(rs, host, &d, &out->verdict);
-	if (out->verdict.rule)
-		rule_format(out->verdict.rule, out->rule);
+	describe_rule(out);
 	/* The remedy is for the connection that was asked for, though its lookup was refused. */
 	if (!out->verdict.allow && !is_dns(t)) {
 		d.kind = DEST_CONNECT;
 		remedy_format(who, &d, out->verdict.reason, out->remedy);
 	}
-	describe_rest(host, out);
+	describe_rest(host, who->catalogue, out);
 }
 
 static json_t *string_or_null(const char *s)
@@ -140,11 +181,12 @@ char *explain_print_json(const struct explanation *x)
 
 	if (t->has_addr)
 		addr_format(&t->addr, addr);
-	object = json_pack("{s:s, s:i, s:o, s:s, s:o, s:o, s:o, s:i, s:s, s:o, s:o}", "verdict",
-			   x->verdict.allow ? "allow" : "deny", "step", x->verdict.step, "rule",
-			   string_or_null(x->rule), "reason", reason_word(x->verdict.reason),
-			   "remedy", string_or_null(x->remedy), "name",
-			   string_or_null(t->has_name ? t->name.s : NULL), "address",
+	object = json_pack("{s:s, s:i, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:i, s:s, s:o, s:o}",
+			   "verdict", x->verdict.allow ? "allow" : "deny", "step", x->verdict.step,
+			   "rule", string_or_null(x->rule), "permission",
+			   string_or_null(x->permission), "reason", reason_word(x->verdict.reason),
+			   "remedy", string_or_null(x->remedy), "note", string_or_null(x->note),
+			   "name", string_or_null(t->has_name ? t->name.s : NULL), "address",
 			   string_or_null(addr), "port", t->port, "proto", proto_word(t->proto),
 			   "method", string_or_null(t->method), "path", string_or_null(t->path));
 	text = object ? json_dumps(object, JSON_COMPACT) : NULL;
@@ -193,7 +235,9 @@ char *explain_print_text(const struct explanation *x)
 			 reason_sentence(x->verdict.reason));
 	snprintf(step, sizeof(step), "%u", x->verdict.step);
 	put_line(&b, "step    ", step, ", ", step_text(x->verdict.step));
-	if (x->rule[0])
+	if (x->permission[0])
+		put_line(&b, "rule    ", x->rule, " of permission ", x->permission);
+	else if (x->rule[0])
 		put_line(&b, "rule    ", x->rule, "", "");
 	if (x->note[0])
 		put_line(&b, "note    ", x->note, "", "");

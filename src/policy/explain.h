@@ -10,7 +10,12 @@
 
 #include "policy/decide.h"
 
-enum { EXPLAIN_METHOD_MAX = 32, EXPLAIN_PATH_MAX = 2048, EXPLAIN_NOTE_MAX = 256 };
+enum {
+	EXPLAIN_PERMISSION_MAX = 64,
+	EXPLAIN_METHOD_MAX = 32,
+	EXPLAIN_PATH_MAX = 2048,
+	EXPLAIN_NOTE_MAX = 384
+};
 
 struct explain_target {
 	bool has_name, has_addr; /* exactly one, unless the caller adds an address to a name */
@@ -26,9 +31,11 @@ struct explain_target {
 struct explanation {
 	struct explain_target target;
 	struct verdict verdict;
-	char rule[RULE_TEXT_MAX];    /* empty: none */
-	char remedy[REMEDY_MAX];     /* empty: none */
-	char note[EXPLAIN_NOTE_MAX]; /* what the verdict leaves open; empty: nothing */
+	char rule[RULE_TEXT_MAX]; /* empty: none */
+	char permission
+		[EXPLAIN_PERMISSION_MAX]; /* the id of the one the rule stands for; empty: none */
+	char remedy[REMEDY_MAX];	  /* empty: none */
+	char note[EXPLAIN_NOTE_MAX];	  /* what the verdict leaves open; empty: nothing */
 };
 
 /*

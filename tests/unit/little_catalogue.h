@@ -11,6 +11,7 @@
 		__VA_ARGS__, NULL \
 	}
 
+static const char *const no_rules[] = {NULL};
 static const struct operation little_fetch[] = {{.says = "clone and fetch"}};
 
 static const struct permission little_permissions[] = {
@@ -22,26 +23,29 @@ static const struct permission little_permissions[] = {
 	 .n_operations = 1},
 	{.id = "github:as-you",
 	 .says = "git signed in as you",
+	 .rules = no_rules,
 	 .includes = LIST("github"),
 	 .personal = true},
 	{.id = "install",
 	 .says = "every language",
+	 .rules = no_rules,
 	 .includes = LIST("install:python", "install:rust")},
 	{.id = "install:python",
 	 .says = "PyPI",
 	 .rules = LIST("pypi.example", "files.pypi.example")},
 	{.id = "install:rust", .says = "crates", .rules = LIST("crates.example")},
 	{.id = "install:system", .says = "apt", .rules = LIST("deb.example")},
-	{.id = "model", .says = "the model of the agent that runs"},
+	{.id = "model", .says = "the model of the agent that runs", .rules = no_rules},
 	{.id = "model:anthropic", .says = "Anthropic", .rules = LIST("api.anthropic.example")},
-	{.id = "model:azure", .says = "Azure", .instead = "name the resource"},
-	{.id = "model:ollama", .says = "Ollama", .host_port = 11434},
+	{.id = "model:azure", .says = "Azure", .rules = no_rules, .instead = "name the resource"},
+	{.id = "model:ollama", .says = "Ollama", .rules = no_rules, .host_port = 11434},
 	{.id = "model:openai", .says = "OpenAI", .rules = LIST("api.openai.example")},
 	{.id = "sign-in", .says = "sign in", .rules = LIST("login.example")},
 	{.id = "time", .says = "NTP", .rules = LIST("pool.example:123/udp")},
 	{.id = "update", .says = "update itself", .rules = LIST("downloads.example")},
 	{.id = "web",
 	 .says = "any website",
+	 .rules = no_rules,
 	 .web = true,
 	 .asks = true,
 	 .warning = "it could send your code anywhere"},

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "little_catalogue.h"
 #include "policy/explain.h"
 #include "policy/permission.h"
 
@@ -120,18 +121,20 @@ static void test_json_has_the_documented_keys(void **state)
 
 	explain(rs, "https://api.example.com/x", &x);
 	text = explain_print_json(&x);
-	assert_string_equal(text,
-			    "{\"verdict\":\"allow\",\"step\":3,\"rule\":\"*.example.com\","
-			    "\"reason\":\"allowed\",\"remedy\":null,\"name\":\"api.example.com\","
-			    "\"address\":null,\"port\":443,\"proto\":\"tcp\",\"method\":null,"
-			    "\"path\":null}");
+	assert_string_equal(text, "{\"verdict\":\"allow\",\"step\":3,\"rule\":\"*.example.com\","
+				  "\"permission\":null,\"reason\":\"allowed\",\"remedy\":null,"
+				  "\"note\":\"on this port the path is not looked at\","
+				  "\"name\":\"api.example.com\","
+				  "\"address\":null,\"port\":443,\"proto\":\"tcp\",\"method\":null,"
+				  "\"path\":null}");
 	free(text);
 	explain(rs, "db.example.org:22", &x);
 	text = explain_print_json(&x);
 	assert_string_equal(text,
 			    "{\"verdict\":\"deny\",\"step\":6,\"rule\":\"db.example.org:5432\","
-			    "\"reason\":\"port-not-allowed\","
+			    "\"permission\":null,\"reason\":\"port-not-allowed\","
 			    "\"remedy\":\"sandgate run --allow db.example.org:22 ...\","
+			    "\"note\":null,"
 			    "\"name\":\"db.example.org\",\"address\":null,\"port\":22,"
 			    "\"proto\":\"tcp\",\"method\":null,\"path\":null}");
 	free(text);
@@ -158,6 +161,93 @@ static void test_text_is_for_a_person(void **state)
 	assert_string_equal(text, "allow   10.1.0.5, icmp\n"
 				  "step    3, own rules\n"
 				  "rule    10.1.0.0/16\n");
+	free(text);
+	ruleset_free(rs);
+}
+
+/* ---- Permissions and the organisation ---- */
+
+static const char organisation_text[] = "{\"deny\": [\"*.evil.example\"]}";
+
+static struct ruleset *compile_resolved(const char *yaml)
+{
+	struct organisation o;
+	struct policy_sources s = {.catalogue = &little_catalogue, .organisation = &o};
+	struct ruleset *rs;
+	struct policy p;
+	struct err e;
+
+	if (organisation_parse(span_of_string(organisation_text), "o", &little_catalogue, &o, &e) ||
+	    policy_parse(span_of_string(yaml), POLICY_YAML, "f", &p, &e) ||
+	    policy_resolve(&p, &s, &e))
+		fail_msg("%s", e.text);
+	rs = ruleset_compile(&p, 1, &e);
+	policy_free(&p);
+	organisation_free(&o);
+	assert_non_null(rs);
+	return rs;
+}
+
+static void explain_with_catalogue(const struct ruleset *rs, const char *target,
+				   struct explanation *x)
+{
+	struct explain_target t;
+
+	parse_target(target, &t);
+	explain_decide(rs, NULL, &(struct remedy_for){.catalogue = &little_catalogue}, &t, x);
+}
+
+static void test_a_permission_is_named(void **state)
+{
+	struct ruleset *rs = compile_resolved("network: standard");
+	struct explanation x;
+	char *text;
+
+	explain_with_catalogue(rs, "https://github.example/a/b", &x);
+	assert_true(x.verdict.allow);
+	assert_string_equal(x.permission, "github");
+	text = explain_print_text(&x);
+	assert_string_equal(
+		text, "allow   github.example, port 443, tcp\n"
+		      "step    5, permissions\n"
+		      "rule    github.example of permission github\n"
+		      "note    on this port the path is not looked at; host-level until requests "
+		      "are inspected: methods and paths of `github` are not looked at yet\n");
+	free(text);
+	text = explain_print_json(&x);
+	assert_non_null(strstr(text, "\"rule\":\"github.example\",\"permission\":\"github\""));
+	free(text);
+	/* a permission without operations leaves nothing unheld */
+	explain_with_catalogue(rs, "crash.example", &x);
+	assert_string_equal(x.permission, "error-reports");
+	assert_string_equal(x.note, "as long as the name resolves to a public address");
+	/* what nearly matched is named as well */
+	explain_with_catalogue(rs, "github.example:22", &x);
+	assert_false(x.verdict.allow);
+	assert_int_equal(x.verdict.reason, REASON_PORT_NOT_ALLOWED);
+	assert_string_equal(x.permission, "github");
+	assert_string_equal(x.note, "");
+	ruleset_free(rs);
+}
+
+static void test_own_rules_and_the_organisation_come_first(void **state)
+{
+	struct ruleset *rs =
+		compile_resolved("{allow: [github.example, a.evil.example],"
+				 " deny: ['*.anthropic.example', api.github.example]}");
+	struct explanation x;
+	char *text;
+
+	explain_with_catalogue(rs, "github.example", &x);
+	assert_int_equal(x.verdict.step, 3);
+	assert_string_equal(x.permission, "");
+	explain_with_catalogue(rs, "api.github.example", &x);
+	assert_int_equal(x.verdict.step, 3);
+	assert_int_equal(x.verdict.reason, REASON_DENIED_BY_RULE);
+	explain_with_catalogue(rs, "a.evil.example", &x);
+	text = explain_print_text(&x);
+	assert_non_null(strstr(text, "step    4, the organisation\nrule    *.evil.example\n"));
+	assert_null(strstr(text, "remedy"));
 	free(text);
 	ruleset_free(rs);
 }
@@ -429,6 +519,8 @@ int main(void)
 		cmocka_unit_test(test_targets_refused),
 		cmocka_unit_test(test_json_has_the_documented_keys),
 		cmocka_unit_test(test_text_is_for_a_person),
+		cmocka_unit_test(test_a_permission_is_named),
+		cmocka_unit_test(test_own_rules_and_the_organisation_come_first),
 		cmocka_unit_test(test_the_first_refusal_is_told),
 		cmocka_unit_test(test_remedies_work),
 		cmocka_unit_test(test_remedies_of_the_data_plane),
