@@ -78,16 +78,32 @@ static const char *vet(const struct learn_state *l, const struct seen *s)
 }
 
 struct vetted {
-	const struct seen *s;
+	struct seen s;
 	const char *why;
 };
 
 static int by_target(const void *a, const void *b)
 {
 	const struct vetted *x = a, *y = b;
-	int order = learn_compare_targets(x->s, y->s);
+	int order = learn_compare_targets(&x->s, &y->s);
 
 	return order ? order : (x->why != NULL) - (y->why != NULL);
+}
+
+/*
+ * A name may lead to a special address only where a rule says so: then the name is what counts; where the
+ * address itself is listed, that is.
+ */
+static void choose_target(const struct learn_state *l, struct seen *s)
+{
+	struct verdict v;
+
+	if (!s->has_name || !s->has_addr || s->lookup || !address_special(NULL, &s->addr))
+		return;
+	if (admits(l->now, s, &v) && v.private_ok)
+		s->has_addr = false;
+	else
+		s->has_name = false;
 }
 
 static int leave_out(struct learned *out, const struct seen *s, const char *why)
@@ -107,14 +123,22 @@ static int leave_out(struct learned *out, const struct seen *s, const char *why)
 /* One target, which several records may name: it is proposed when one of them may be. */
 static int take_target(struct learn_state *l, const struct vetted *v, size_t n, struct learned *out)
 {
-	struct seen s = *v[0].s;
+	struct seen s = v[0].s;
 
 	for (size_t i = 1; i < n; i++)
-		s.count += v[i].s->count;
+		s.count += v[i].s.count;
 	if (v[0].why)
 		return leave_out(out, &s, v[0].why);
+	choose_target(l, &s);
 	l->todo[l->n_todo++] = (struct learn_item){.seen = s};
 	return 0;
+}
+
+static int by_todo(const void *a, const void *b)
+{
+	const struct learn_item *x = a, *y = b;
+
+	return learn_compare_targets(&x->seen, &y->seen);
 }
 
 static int vet_all(struct learn_state *l, const struct seen *seen, size_t n, struct learned *out)
@@ -123,15 +147,16 @@ static int vet_all(struct learn_state *l, const struct seen *seen, size_t n, str
 	int rc = v ? 0 : -ENOMEM;
 
 	for (size_t i = 0; v && i < n; i++)
-		v[i] = (struct vetted){&seen[i], vet(l, &seen[i])};
+		v[i] = (struct vetted){seen[i], vet(l, &seen[i])};
 	if (v)
 		qsort(v, n, sizeof(*v), by_target);
 	for (size_t i = 0, end; rc == 0 && i < n; i = end) {
-		for (end = i + 1; end < n && learn_compare_targets(v[i].s, v[end].s) == 0;)
+		for (end = i + 1; end < n && learn_compare_targets(&v[i].s, &v[end].s) == 0;)
 			end++;
 		rc = take_target(l, &v[i], end - i, out);
 	}
 	free(v);
+	qsort(l->todo, l->n_todo, sizeof(*l->todo), by_todo);
 	return rc;
 }
 

@@ -12,6 +12,7 @@
 
 struct candidate {
 	const struct permission *permission;
+	int rank;     /* lower ones are taken first */
 	size_t hosts; /* rules it stands for */
 	bool *covers; /* one for each item; NULL: cannot be had */
 };
@@ -30,6 +31,25 @@ static bool may_be_proposed(const struct learn_state *l, const struct permission
 	if (p->web || p->asks || p->host_port)
 		return false;
 	return (!p->personal && !permission_writes(p)) || is_switched_on(l->in_force, p->id);
+}
+
+static bool is_standard(const struct catalogue *c, const char *id)
+{
+	const struct preset *standard = catalogue_preset(c, "standard");
+
+	return standard && catalogue_preset_has(c, standard, id);
+}
+
+/*
+ * What a person switched on with a credential of theirs goes on being used; then what is on already or
+ * is everybody's, before what few have.
+ */
+static int rank_of(const struct learn_state *l, const struct permission *p)
+{
+	if (p->personal)
+		return 0;
+	return is_switched_on(l->in_force, p->id) || is_standard(l->sources->catalogue, p->id) ? 1
+											       : 2;
 }
 
 /*
@@ -89,7 +109,16 @@ static size_t count_new(const struct learn_state *l, const struct candidate *c)
 	return n;
 }
 
-/* Fewer hosts for each item; then fewer hosts; then the order of the catalogue. */
+/* By rank; then fewer hosts for each item; then fewer hosts; then the order of the catalogue. */
+static bool is_better(const struct candidate *a, size_t a_n, const struct candidate *b, size_t b_n)
+{
+	if (a->rank != b->rank)
+		return a->rank < b->rank;
+	if (a->hosts * b_n != b->hosts * a_n)
+		return a->hosts * b_n < b->hosts * a_n;
+	return a->hosts < b->hosts;
+}
+
 static struct candidate *find_best(const struct learn_state *l, struct candidate *v, size_t n)
 {
 	struct candidate *best = NULL;
@@ -98,10 +127,7 @@ static struct candidate *find_best(const struct learn_state *l, struct candidate
 	for (size_t i = 0; i < n; i++) {
 		size_t here = count_new(l, &v[i]);
 
-		if (here == 0)
-			continue;
-		if (!best || v[i].hosts * best_n < best->hosts * here ||
-		    (v[i].hosts * best_n == best->hosts * here && v[i].hosts < best->hosts)) {
+		if (here && (!best || is_better(&v[i], here, best, best_n))) {
 			best = &v[i];
 			best_n = here;
 		}
@@ -143,6 +169,7 @@ int learn_cover(struct learn_state *l, struct policy *p, struct err *e)
 		if (!may_be_proposed(l, &c->permissions[i]))
 			continue;
 		v[n].permission = &c->permissions[i];
+		v[n].rank = rank_of(l, v[n].permission);
 		ask_candidate(l, c->permissions[i].id, &v[n++]);
 	}
 	while (rc == 0 && (best = find_best(l, v, n)))

@@ -5,11 +5,15 @@
 
 #include "audit/record.h"
 
+/* A NUL inside would hide what follows it: such a text is none that anything takes. */
 static const char *string_of(const json_t *row, const char *key)
 {
-	const char *s = json_string_value(json_object_get(row, key));
+	const json_t *value = json_object_get(row, key);
+	const char *s = json_string_value(value);
 
-	return s ? s : "";
+	if (!s)
+		return "";
+	return strlen(s) == json_string_length(value) ? s : "?";
 }
 
 static bool read_count(const json_t *row, struct seen *s)
