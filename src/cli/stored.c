@@ -102,9 +102,9 @@ static int save_new(const char *name, const struct definition *d, struct err *e)
 			"%s: there is one of that name already; start it with: sandgate start %s",
 			name, name);
 	}
-	if (dir != -ENOENT || definition_save(name, d, e))
+	if (dir != -ENOENT || note("sandgate.sandbox.create", name, e))
 		return -1;
-	return note("sandgate.sandbox.create", name, e);
+	return definition_save(name, d, e);
 }
 
 int stored_create(const struct run_options *o, struct err *e)
