@@ -3,7 +3,14 @@
  * golden: runs one table (tests/golden/NAME.txt) and prints each line that differs.
  *
  * A table of decisions begins with `table: decisions`, then a policy in YAML up to
- * a line `---`, then one destination a line and what must come out:
+ * a line `---`, then one destination a line and what must come out. The policy is resolved with the
+ * catalogue that is compiled in; lines before it may say with what else:
+ *
+ *     @agent NAME
+ *     @languages ID...
+ *     @organisation JSON
+ *
+ * The destinations:
  *
  *     lookup  NAME                                  => VERDICT
  *     connect NAME[@ADDRESS] PORT/PROTO             => VERDICT
@@ -12,8 +19,8 @@
  *     answer  NAME ADDRESS                          => given | withheld
  *     host    PREFIX...                             what the host has, from here on
  *
- * NAME may be `-`. VERDICT is `allow` or `deny REASON`, then `step N`, `rule R`, and for an allow
- * the marks check-name, literal, wildcard, default, private; what is left out is not compared,
+ * NAME may be `-`. VERDICT is `allow` or `deny REASON`, then `step N`, `rule R`, `permission ID`, and
+ * for an allow the marks check-name, literal, wildcard, default, private; what is left out is not compared,
  * but each mark that is set must be there.
  *
  * A table of refusals begins with `table: refused`; each line is an entry and a piece of the
@@ -26,6 +33,7 @@
 #include <string.h>
 
 #include "policy/decide.h"
+#include "policy/permission.h"
 #include "policy/rule.h"
 
 enum { LINE_MAX_OCTETS = 4096, WORDS_MAX = 16 };
@@ -35,6 +43,9 @@ struct table {
 	unsigned line, checked, failed;
 	struct ruleset *rules;
 	struct host_prefixes host;
+	const struct agent *agent;
+	char **languages;
+	struct organisation organisation;
 };
 
 static void complain(struct table *t, const char *entry, const char *want, const char *got)
@@ -152,6 +163,10 @@ static void show_verdict(const struct verdict *v, const char *want, char *out, s
 	}
 	if (strstr(want, " rule ")) {
 		snprintf(word, sizeof(word), "rule %s", v->rule ? rule_format(v->rule, rule) : "-");
+		add(out, size, word);
+	}
+	if (strstr(want, " permission ")) {
+		snprintf(word, sizeof(word), "permission %s", v->permission ? v->permission : "-");
 		add(out, size, word);
 	}
 	if (v->check_name)
@@ -293,25 +308,66 @@ static bool next_line(struct table *t, FILE *f, char line[LINE_MAX_OCTETS])
 	return false;
 }
 
-static void read_policy(struct table *t, FILE *f)
+/* "@agent claude": what the policy is resolved with. */
+static void read_source(struct table *t, char *line)
 {
-	char text[1 << 16] = "", line[LINE_MAX_OCTETS];
+	char *value = strchr(line, ' '), *words[WORDS_MAX];
+	struct err e;
+
+	if (!value)
+		broken(t, "@WORD VALUE");
+	*value++ = 0;
+	if (strcmp(line, "@agent") == 0) {
+		t->agent = catalogue_agent(catalogue_builtin(), trim(value));
+		if (!t->agent)
+			broken(t, "no such agent");
+	} else if (strcmp(line, "@organisation") == 0) {
+		if (organisation_parse(span_of_string(value), t->file, catalogue_builtin(),
+				       &t->organisation, &e))
+			broken(t, e.text);
+	} else if (strcmp(line, "@languages") == 0) {
+		for (unsigned n = split(trim(value), words), i = 0; i < n; i++)
+			if (string_list_add(&t->languages, words[i]))
+				broken(t, "out of memory");
+	} else {
+		broken(t, "no such source");
+	}
+}
+
+static void compile(struct table *t, const char *text)
+{
+	struct policy_sources s = {.catalogue = catalogue_builtin(),
+				   .organisation = &t->organisation,
+				   .agent = t->agent,
+				   .languages = t->languages};
 	struct policy p;
 	struct err e;
 
-	while (fgets(line, sizeof(line), f) && strcmp(line, "---\n") != 0) {
-		t->line++;
-		if (strlen(text) + strlen(line) >= sizeof(text))
-			broken(t, "the policy is too long");
-		strcat(text, line);
-	}
-	t->line++;
-	if (policy_parse(span_of_string(text), POLICY_YAML, t->file, &p, &e))
+	if (policy_parse(span_of_string(text), POLICY_YAML, t->file, &p, &e) ||
+	    policy_resolve(&p, &s, &e))
 		broken(t, e.text);
 	t->rules = ruleset_compile(&p, 1, &e);
 	policy_free(&p);
 	if (!t->rules)
 		broken(t, e.text);
+}
+
+static void read_policy(struct table *t, FILE *f)
+{
+	char text[1 << 16] = "", line[LINE_MAX_OCTETS];
+
+	while (fgets(line, sizeof(line), f) && strcmp(line, "---\n") != 0) {
+		t->line++;
+		if (line[0] == '@') {
+			read_source(t, line);
+			continue;
+		}
+		if (strlen(text) + strlen(line) >= sizeof(text))
+			broken(t, "the policy is too long");
+		strcat(text, line);
+	}
+	t->line++;
+	compile(t, text);
 }
 
 static void run_table(struct table *t, FILE *f)
@@ -334,6 +390,8 @@ static void run_table(struct table *t, FILE *f)
 			run_entry(t, line, refused);
 	}
 	ruleset_free(t->rules);
+	organisation_free(&t->organisation);
+	string_list_free(t->languages);
 }
 
 int main(int argc, char **argv)
