@@ -3,6 +3,7 @@
 
 import base64
 import fcntl
+import itertools
 import json
 import os
 import pty
@@ -21,6 +22,8 @@ SANITIZED = os.environ.get("SANDGATE_SANITIZED") == "1"
 DEADLINE = 60
 # A refusal comes long before the second after which a SYN, or a question, is sent again.
 AT_ONCE = 0.9
+# Of names: those of sandboxes that are kept are not used again.
+_numbers = itertools.count(1)
 
 
 def _source(name):
@@ -61,15 +64,13 @@ class Sandgate:
 
     def __init__(self, world, path, person):
         self.world, self.path, self.person = world, path, person
-        self._names = 0
         self._open = []
 
     def as_person(self, person):
         return self if person == self.person else Sandgate(self.world, self.path, person)
 
     def new_name(self):
-        self._names += 1
-        return f"t{os.getpid()}-{self._names}"
+        return f"t{os.getpid()}-{next(_numbers)}"
 
     def __call__(self, *argv, timeout=DEADLINE, cwd=None, input=None, env=None, **options):
         """`sandgate ARGV` to its end."""
@@ -127,6 +128,7 @@ class Box:
             machine.write(f"{self.cwd}/{path}", text, sandgate.person, 0o600)
         self._replies, self._changed = {}, threading.Condition()
         self._numbers = 0
+        self._removed = False
         self.err_lines = []
         self.process = machine.popen(
             [sandgate.path, "run", "--name", self.name, *options, "--", "python3", "-u", "-c",
@@ -247,7 +249,14 @@ class Box:
                 pass
         status = self.process.wait(timeout)
         time.sleep(0.05)
+        self.remove()
         return Result(status, "", self.err, time.monotonic() - started)
+
+    def remove(self):
+        """One that was given a name is kept."""
+        if not self._removed:
+            self._removed = True
+            self.sandgate("rm", self.name)
 
     def close(self):
         if self.process.poll() is None:
@@ -264,6 +273,7 @@ class Box:
                     except ProcessLookupError:
                         pass
                 self.process.wait(5)
+        self.remove()
 
 
 class Terminal:
