@@ -7,18 +7,18 @@
 #include "cli/policy_file.h"
 #include "policy/decide.h"
 #include "sandbox/run.h"
+#include "sandbox/sources.h"
 
-/* As `run --policy` would: parsed, valid as a whole, and it compiles. */
-static int load(const char *path, struct policy *p, struct err *e)
+/* As `run --policy` would: parsed, valid as a whole, its permissions known, and it compiles. */
+static int load(const char *path, const struct sources *from, struct policy *p, struct err *e)
 {
+	struct policy_sources s = sources_for(from, NULL, NULL);
 	struct ruleset *rs;
 
 	if (policy_file_read(path, p, e))
 		return -1;
-	if (policy_validate(p, e)) {
-		err_prefix(e, "%s", policy_file_name(path));
-		return -1;
-	}
+	if (policy_validate(p, e) || policy_resolve(p, &s, e))
+		return err_prefix(e, "%s", policy_file_name(path));
 	rs = ruleset_compile(p, 1, e);
 	if (!rs)
 		return -1;
@@ -37,7 +37,7 @@ static json_t *rule_model(const struct rule *r)
 /* The canonical form without what the model shows by itself. */
 static json_t *settings_model(const struct policy *p)
 {
-	static const char *const shown[] = {"version", "network", "allow", "deny"};
+	static const char *const shown[] = {"version", "network", "permissions", "allow", "deny"};
 	char *text = policy_print_json(p);
 	json_t *settings = text ? json_loads(text, 0, NULL) : NULL;
 
@@ -47,21 +47,32 @@ static json_t *settings_model(const struct policy *p)
 	return settings ? settings : json_object();
 }
 
-static json_t *valid_model(const char *path, const struct policy *p)
+/* What is on, whichever agent runs: the base's and those that the file names. */
+static json_t *permissions_model(const struct policy *p, const struct catalogue *c)
+{
+	json_t *list = json_array();
+
+	for (char **id = p->resolved.on; id && *id; id++)
+		json_array_append_new(list, json_pack("{s:s, s:s}", "id", *id, "says",
+						      catalogue_permission(c, *id)->says));
+	return list;
+}
+
+static json_t *valid_model(const char *path, const struct policy *p, const struct catalogue *c)
 {
 	json_t *rules = json_array();
 
 	for (size_t i = 0; i < p->n_rules; i++)
 		json_array_append_new(rules, rule_model(&p->rules[i]));
-	return json_pack("{s:s, s:b, s:n, s:s, s:o, s:o}", "file", path, "valid", 1, "error",
-			 "network", network_base_name(p->network), "rules", rules, "settings",
-			 settings_model(p));
+	return json_pack("{s:s, s:b, s:n, s:s, s:o, s:o, s:o}", "file", path, "valid", 1, "error",
+			 "network", network_base_name(p->network), "permissions",
+			 permissions_model(p, c), "rules", rules, "settings", settings_model(p));
 }
 
 static json_t *invalid_model(const char *path, const struct err *e)
 {
-	return json_pack("{s:s, s:b, s:s, s:n, s:[], s:{}}", "file", path, "valid", 0, "error",
-			 e->text, "network", "rules", "settings");
+	return json_pack("{s:s, s:b, s:s, s:n, s:[], s:[], s:{}}", "file", path, "valid", 0,
+			 "error", e->text, "network", "permissions", "rules", "settings");
 }
 
 static enum style effect_style(const json_t *effect)
@@ -99,24 +110,24 @@ static void print_text(const json_t *model)
 		{.key = "rule"},
 		{.key = "says"},
 	};
+	static const struct column permissions[] = {{.key = "id"}, {.key = "says"}};
 	const char *file = json_string_value(json_object_get(model, "file"));
 
 	output_text(policy_file_name(file), STYLE_STRONG);
 	output_text(": valid\nnetwork: ", STYLE_PLAIN);
 	output_text(json_string_value(json_object_get(model, "network")), STYLE_PLAIN);
 	output_text("\n", STYLE_PLAIN);
+	output_table(json_object_get(model, "permissions"), permissions, sg_array_len(permissions));
 	output_table(json_object_get(model, "rules"), columns, sg_array_len(columns));
 	print_settings(json_object_get(model, "settings"));
 }
 
-int cmd_policy_check(const struct args *a)
+static int check(const char *path, const struct sources *from, bool as_json)
 {
-	const char *path = a->words[0];
-	bool as_json = args_has(a, POLICY_CHECK_JSON);
 	struct policy p;
 	struct err e;
-	bool valid = load(path, &p, &e) == 0;
-	json_t *model = valid ? valid_model(path, &p) : invalid_model(path, &e);
+	bool valid = load(path, from, &p, &e) == 0;
+	json_t *model = valid ? valid_model(path, &p, from->catalogue) : invalid_model(path, &e);
 
 	if (as_json)
 		output_json(model);
@@ -127,4 +138,17 @@ int cmd_policy_check(const struct args *a)
 	if (valid)
 		return 0;
 	return as_json ? EXIT_USAGE : cli_fail(EXIT_USAGE, &e);
+}
+
+int cmd_policy_check(const struct args *a)
+{
+	struct sources from;
+	struct err e;
+	int status;
+
+	if (sources_read(&from, &e))
+		return cli_fail(EXIT_SANDGATE, &e);
+	status = check(a->words[0], &from, args_has(a, POLICY_CHECK_JSON));
+	sources_free(&from);
+	return status;
 }
