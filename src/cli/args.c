@@ -93,8 +93,9 @@ static int take_word(struct args *a, char *const *argv, size_t at, struct err *e
 	if (argv[at][0] == '-' && argv[at][1])
 		return err_set(e,
 			       "%s: unknown option %s; options are written in full, see "
-			       "\"sandgate help %s\"",
-			       c->name, argv[at], c->name);
+			       "\"sandgate help %s\"%s",
+			       c->name, argv[at], c->name,
+			       c->most ? "; a word that begins with a hyphen stands after \"--\"" : "");
 	if (c->takes_command && a->n_words >= c->most)
 		return err_set(e,
 			       "%s: \"%s\" is no option; put \"--\" before the command: sandgate "
