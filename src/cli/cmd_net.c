@@ -200,6 +200,7 @@ int cmd_net(const struct args *a)
 	const char *name = a->words[0];
 	struct suggestions refused = {.n = 0};
 	struct sandbox_policy p;
+	struct ruleset *rules;
 	uint64_t others;
 	struct err e;
 	int status = 0;
@@ -208,13 +209,15 @@ int cmd_net(const struct args *a)
 		return cli_fail(EXIT_SANDGATE, &e);
 	refused.catalogue = p.sources.catalogue;
 	refused.on = p.policy.resolved.on;
-	if (find_refused(name, &p, &refused, &others, &e))
+	refused.rules = rules = ruleset_compile(&p.policy, p.generation, &e);
+	if (!rules || find_refused(name, &p, &refused, &others, &e))
 		status = cli_fail(EXIT_SANDGATE, &e);
 	else if (args_has(a, NET_JSON))
 		print_json(name, &p, &refused, others);
 	else
 		print_text(name, &p, &refused, others);
 	suggest_free(&refused);
+	ruleset_free(rules);
 	sandbox_policy_free(&p);
 	return status;
 }

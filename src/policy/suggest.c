@@ -54,14 +54,39 @@ static void find_remedy(const struct suggestions *s, const struct seen *what,
 			take_word(w, before, word);
 }
 
+/* Whether a refusal is the policy's and of the target alone, so that the policy can be asked again. */
+static bool is_of_policy(enum reason r)
+{
+	return r == REASON_NOT_IN_POLICY || r == REASON_PORT_NOT_ALLOWED ||
+	       r == REASON_DENIED_BY_RULE || r == REASON_SPECIAL_ADDRESS ||
+	       r == REASON_ENCRYPTED_DNS || r == REASON_DNS_OFF || r == REASON_NETWORK_NONE;
+}
+
+static bool is_allowed_now(const struct suggestions *s, const struct seen *what)
+{
+	struct destination d = seen_destination(what);
+	struct verdict v;
+
+	if (!s->rules || !is_of_policy(what->reason) || (!d.name && !d.addr))
+		return false;
+	decide(s->rules, NULL, &d, &v);
+	return v.allow;
+}
+
 /* --- the groups --- */
 
-static bool is_same(const struct suggestion *g, const struct permission *permission,
-		    const char *host)
+/* What a refusal goes with. */
+struct place {
+	const struct permission *permission;
+	char host[NAME_MAX_OCTETS + 1];
+	bool allowed_now;
+};
+
+static bool is_same(const struct suggestion *g, const struct place *p)
 {
-	if (g->permission || permission)
-		return g->permission == permission;
-	return strcmp(g->hosts[0], host) == 0;
+	if (g->permission || p->permission)
+		return g->permission == p->permission;
+	return g->allowed_now == p->allowed_now && strcmp(g->hosts[0], p->host) == 0;
 }
 
 static int add_text(char **list, size_t *n, size_t most, const char *text)
@@ -103,11 +128,10 @@ static void add_host_port(struct suggestion *g, uint16_t port)
 		g->host_ports[g->n_host_ports++] = port;
 }
 
-static struct suggestion *find_or_make(struct suggestions *s, const struct permission *permission,
-				       const char *host)
+static struct suggestion *find_or_make(struct suggestions *s, const struct place *p)
 {
 	for (size_t i = 0; i < s->n; i++)
-		if (is_same(&s->v[i], permission, host))
+		if (is_same(&s->v[i], p))
 			return &s->v[i];
 	if (s->n == s->cap) {
 		size_t cap = s->cap ? s->cap * 2 : 16;
@@ -118,23 +142,35 @@ static struct suggestion *find_or_make(struct suggestions *s, const struct permi
 		s->v = v;
 		s->cap = cap;
 	}
-	s->v[s->n] = (struct suggestion){.permission = permission};
-	if (add_text(s->v[s->n].hosts, &s->v[s->n].n_hosts, SUGGEST_PLACES_MAX, host))
+	s->v[s->n] =
+		(struct suggestion){.permission = p->permission, .allowed_now = p->allowed_now};
+	if (add_text(s->v[s->n].hosts, &s->v[s->n].n_hosts, SUGGEST_PLACES_MAX, p->host))
 		return NULL;
 	return &s->v[s->n++];
 }
 
+static void find_place(const struct suggestions *s, const struct seen *what, struct remedy_words *w,
+		       struct place *p)
+{
+	*p = (struct place){.allowed_now = is_allowed_now(s, what)};
+	*w = (struct remedy_words){.item = NULL};
+	seen_host(what, p->host);
+	if (p->allowed_now)
+		return;
+	find_remedy(s, what, w);
+	if (w->item && s->catalogue)
+		p->permission = catalogue_permission(s->catalogue, w->item);
+}
+
 int suggest_add(struct suggestions *s, const struct seen *what)
 {
-	const struct permission *permission;
-	char host[NAME_MAX_OCTETS + 1];
 	struct remedy_words w;
 	struct suggestion *g;
+	struct place p;
 
-	find_remedy(s, what, &w);
-	permission = w.item && s->catalogue ? catalogue_permission(s->catalogue, w.item) : NULL;
-	g = find_or_make(s, permission, seen_host(what, host));
-	if (!g || add_text(g->hosts, &g->n_hosts, SUGGEST_PLACES_MAX, host))
+	find_place(s, what, &w, &p);
+	g = find_or_make(s, &p);
+	if (!g || add_text(g->hosts, &g->n_hosts, SUGGEST_PLACES_MAX, p.host))
 		return -ENOMEM;
 	if (w.item && add_text(g->items, &g->n_items, SUGGEST_ITEMS_MAX, w.item))
 		return -ENOMEM;
@@ -157,5 +193,5 @@ void suggest_free(struct suggestions *s)
 			free(s->v[i].items[k]);
 	}
 	free(s->v);
-	*s = (struct suggestions){.catalogue = s->catalogue, .on = s->on};
+	*s = (struct suggestions){.catalogue = s->catalogue, .on = s->on, .rules = s->rules};
 }

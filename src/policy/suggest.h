@@ -3,7 +3,7 @@
  * suggest: what was refused, put as a person would say it, and what would allow each.
  *
  * Refusals that one permission would have let through are one suggestion, "install Python packages
- * (PyPI), 3 times"; all others are one a host. What no item would allow (a limit, a denial of the
+ * (PyPI), 3 times"; all others are one a host. What has been allowed since is told apart. What no item would allow (a limit, a denial of the
  * person's own) is counted and has no item.
  */
 #ifndef SG_POLICY_SUGGEST_H
@@ -36,12 +36,14 @@ struct suggestion {
 	uint16_t host_ports[SUGGEST_ITEMS_MAX]; /* for `--host-port` */
 	size_t n_host_ports;
 	bool net_deny; /* the base must become `deny` first: without a link nothing can be added */
+	bool allowed_now; /* by the policy in force: nothing is left to do */
 };
 
 struct suggestions {
 	const struct catalogue *catalogue; /* borrowed; NULL: permissions are not offered */
 	char *const *on;		   /* borrowed: permissions that are on; may be NULL */
-	struct suggestion *v;		   /* in the order in which they were first seen */
+	const struct ruleset *rules; /* borrowed: in force; NULL: what it admits is not known */
+	struct suggestion *v;	     /* in the order in which they were first seen */
 	size_t n, cap;
 	uint64_t total; /* of all that was added */
 };

@@ -96,7 +96,10 @@ void refused_put(FILE *to, const struct suggestion *s)
 	fprintf(to, "  %s (", *s->hosts[0] ? s->hosts[0] : "?");
 	put_ports(to, s);
 	fprintf(to, "%" PRIu64 " %s): ", s->count, times(s->count));
-	put_reasons(to, s->reasons);
+	if (s->allowed_now)
+		fputs("it is allowed by now", to);
+	else
+		put_reasons(to, s->reasons);
 	fputc('\n', to);
 }
 
@@ -160,11 +163,12 @@ static json_t *row_model(const struct suggestion *s, const char *sandbox)
 {
 	const struct permission *p = s->permission;
 
-	return json_pack("{s:o, s:o, s:o, s:o, s:I, s:o, s:o}", "permission",
+	return json_pack("{s:o, s:o, s:o, s:o, s:I, s:o, s:b, s:o}", "permission",
 			 p ? json_string(p->id) : json_null(), "says",
 			 p ? json_string(p->attempt) : json_null(), "hosts",
 			 strings(s->hosts, s->n_hosts), "ports", ports(s), "count",
-			 (json_int_t)s->count, "reasons", reasons(s), "remedy", remedy(s, sandbox));
+			 (json_int_t)s->count, "reasons", reasons(s), "allowed_now", s->allowed_now,
+			 "remedy", remedy(s, sandbox));
 }
 
 json_t *refused_model(const struct suggestions *s, const char *sandbox)

@@ -30,8 +30,8 @@ bool refused_is_own(const struct seen *s);
 void refused_put(FILE *to, const struct suggestion *s);
 
 /*
- * An array of objects: `permission`, `says`, `hosts`, `ports`, `count`, `reasons`, `remedy` (what a person can
- * run, or null). `sandbox` is the name for it. NULL without memory.
+ * An array of objects: `permission`, `says`, `hosts`, `ports`, `count`, `reasons`, `allowed_now`, `remedy`
+ * (what a person can run, or null). `sandbox` is the name for it. NULL without memory.
  */
 json_t *refused_model(const struct suggestions *s, const char *sandbox);
 

@@ -218,6 +218,7 @@ static void say_refusals(struct supervisor *s)
 	struct suggestions refused = {
 		.catalogue = live_policy_sources(&s->live, s->options).catalogue,
 		.on = s->live.policy.resolved.on,
+		.rules = s->live.rules,
 	};
 	struct summary_end end = {
 		.refused = &refused,

@@ -132,6 +132,38 @@ static void nothing_personal_is_suggested(void **state)
 	suggest_free(&s);
 }
 
+/* A permission or rule that was added since leaves nothing to suggest, but the count. */
+static void what_is_allowed_by_now_is_told_apart(void **state)
+{
+	static char *on[] = {"install:python", NULL};
+	struct policy_sources sources = {.catalogue = catalogue_builtin()};
+	struct suggestions s = begin(on);
+	struct ruleset *rules;
+	struct policy p;
+	struct err e;
+
+	policy_init(&p);
+	p.network = NET_DENY;
+	if (policy_add_item(&p, sources.catalogue, EFFECT_ALLOW, "install:python", &e) ||
+	    policy_resolve(&p, &sources, &e))
+		fail_msg("%s", e.text);
+	rules = ruleset_compile(&p, 1, &e);
+	s.rules = rules;
+	add(&s, looked_up("pypi.org", 2));
+	add(&s, seen("pypi.org", NULL, PROTO_TCP, 22, REASON_PORT_NOT_ALLOWED, 1));
+	add(&s, seen("pypi.org", NULL, PROTO_TCP, 443, REASON_LIMIT_RATE, 1));
+	assert_int_equal(s.n, 2);
+	assert_true(s.v[0].allowed_now);
+	assert_int_equal(s.v[0].n_items, 0);
+	assert_int_equal(s.v[0].count, 2);
+	assert_false(s.v[1].allowed_now);
+	assert_int_equal(s.v[1].count, 2);
+	assert_string_equal(s.v[1].items[0], "site:pypi.org:22");
+	suggest_free(&s);
+	ruleset_free(rules);
+	policy_free(&p);
+}
+
 /* A sandbox picks the hosts: tables stay bounded, and the count exact. */
 static void many_ports_are_counted(void **state)
 {
@@ -154,6 +186,7 @@ int main(void)
 		cmocka_unit_test(others_are_one_a_host),
 		cmocka_unit_test(some_have_no_item),
 		cmocka_unit_test(nothing_personal_is_suggested),
+		cmocka_unit_test(what_is_allowed_by_now_is_told_apart),
 		cmocka_unit_test(many_ports_are_counted),
 	};
 
