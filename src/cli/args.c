@@ -95,7 +95,8 @@ static int take_word(struct args *a, char *const *argv, size_t at, struct err *e
 			       "%s: unknown option %s; options are written in full, see "
 			       "\"sandgate help %s\"%s",
 			       c->name, argv[at], c->name,
-			       c->most ? "; a word that begins with a hyphen stands after \"--\"" : "");
+			       c->most ? "; a word that begins with a hyphen stands after \"--\""
+				       : "");
 	if (c->takes_command && a->n_words >= c->most)
 		return err_set(e,
 			       "%s: \"%s\" is no option; put \"--\" before the command: sandgate "
