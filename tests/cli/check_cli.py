@@ -195,12 +195,31 @@ def a_policy_may_come_from_standard_input():
 
 
 @check
-def a_file_that_names_no_base_allows_what_it_lists_and_no_more():
+def a_file_that_names_no_base_adds_to_the_everyday_set():
     write("allow: [api.example.com]\n", "plain.yaml")
-    assert json.loads(run("policy", "check", "--json", "plain.yaml").stdout)["network"] == "deny"
+    assert json.loads(run("policy", "check", "--json", "plain.yaml").stdout)["network"] == "standard"
     explain = ("net", "explain", "--json", "--policy", "plain.yaml")
-    assert json.loads(run(*explain, "api.example.com").stdout)["verdict"] == "allow"
+    assert json.loads(run(*explain, "api.example.com").stdout)["step"] == 3
+    github = json.loads(run(*explain, "github.com").stdout)
+    assert (github["verdict"], github["step"], github["permission"]) == ("allow", 5, "github")
+    assert "methods and paths of `github` are not looked at yet" in github["note"], github
     assert json.loads(run(*explain, "example.com").stdout)["verdict"] == "deny"
+
+
+@check
+def permissions_of_a_file_are_shown_and_must_be_known():
+    write("network: standard\npermissions: [install:rust, -error-reports]\n", "ids.yaml")
+    model = json.loads(run("policy", "check", "--json", "ids.yaml").stdout)
+    on = [permission["id"] for permission in model["permissions"]]
+    assert "install:rust" in on and "github" in on and "error-reports" not in on, on
+    assert on == sorted(on) and all(permission["says"] for permission in model["permissions"])
+    assert "install:rust" in run("policy", "check", "ids.yaml").stdout
+    write("permissions: [install:rst]\n", "ids.yaml")
+    refused(run("policy", "check", "ids.yaml"), "ids.yaml: permissions:", "did you mean `install:rust`")
+    write("permissions: [site:example.com]\n", "ids.yaml")
+    refused(run("policy", "check", "ids.yaml"), "ids.yaml:1:15", "`allow`")
+    write("version: 7\n", "ids.yaml")
+    refused(run("policy", "check", "ids.yaml"), "ids.yaml:1:10", "knows version 7")
 
 
 @check
