@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""gen_man.py COMMANDS.yaml VERSION PAGE OUT [TEXT.md]: one man page.
+"""gen_man.py COMMANDS.yaml VERSION PAGE OUT [TEXT.md [CATALOGUE]]: one man page.
 
 PAGE is a page of COMMANDS.yaml ("sandgate-run"), or NAME.SECTION with the Markdown file that it is
-made from ("sandgate-policy.5").
+made from ("sandgate-policy.5"). With CATALOGUE the permissions of that folder follow.
 """
 
+import pathlib
 import sys
 
 import commands
+import permissions
 import roff
 
 
@@ -88,6 +90,60 @@ def overview_page(program):
     return out + see_also(program.see)
 
 
+def operation_lines(operation):
+    """What passes where: one line for the host and purpose, one for the request."""
+    what = ", ".join(operation.methods or ["every method"])
+    if operation.paths:
+        what += " " + " ".join(operation.paths)
+    if operation.check:
+        what += f", checked as {operation.check}"
+    writes = " (writes)" if operation.write else ""
+    return [f"{operation.host or 'each host'}: {operation.says}{writes}", f"  {what}"]
+
+
+def permission_item(catalogue, permission):
+    says = permission.says
+    held = [p.name for p in catalogue.presets if permission.id in catalogue.in_preset(p)]
+    notes = [f"In {', '.join(held)}." if held else "In no preset."]
+    if permission.warning:
+        notes.append("Asks first.")
+    if permission.personal:
+        notes.append("With a credential of yours.")
+    if permission.includes:
+        notes.append(f"Includes {', '.join(f'`{name}`' for name in permission.includes)}.")
+    if permission.host_port:
+        notes.append(f"Port {permission.host_port} of the host's loopback.")
+    if permission.instead:
+        notes.append(f"No host by itself: {permission.instead}.")
+    out = [".TP", f"\\fB{roff.escape(permission.id)}\\fR", roff.inline(f"{says}."), ".br",
+           roff.inline(" ".join(notes))]
+    lines = permission.rules + [line for o in permission.operations for line in operation_lines(o)]
+    return out + ([".RS"] + roff.literal(lines) + [".RE"] if lines else [])
+
+
+def agent_item(agent):
+    notes = [f"Model: {', '.join(f'`{name}`' for name in agent.model)}."]
+    for what, rules in (("Updates", agent.update), ("Sign-in", agent.sign_in)):
+        if rules:
+            notes.append(f"{what}: {', '.join(f'`{rule}`' for rule in rules)}.")
+    return [".TP", f"\\fB{roff.escape(agent.name)}\\fR", roff.inline(" ".join(notes))]
+
+
+def permission_sections(catalogue):
+    out = [".SH PRESETS"]
+    for preset in catalogue.presets:
+        held = ", ".join(f"`{name}`" for name in preset.permissions)
+        out += [".TP", f"\\fB{roff.escape(preset.name)}\\fR",
+                roff.inline(f"{preset.says}: {held}." if held else f"{preset.says}.")]
+    out += [".SH PERMISSIONS", ".PP", f"Catalogue of {catalogue.version}."]
+    for permission in catalogue.permissions.values():
+        out += permission_item(catalogue, permission)
+    out.append(".SH AGENTS")
+    for agent in catalogue.agents:
+        out += agent_item(agent)
+    return out + see_also(["sandgate-net(1)", "sandgate-run(1)", "sandgate-policy(5)"])
+
+
 def main():
     path, version, page, out = sys.argv[1:5]
     program = commands.load(path)
@@ -95,6 +151,8 @@ def main():
         name, section = page.rsplit(".", 1)
         with open(sys.argv[5], encoding="ascii") as file:
             lines = roff.title(name, section, version) + roff.markdown_page(name, file.read())
+        if len(sys.argv) > 6:
+            lines += permission_sections(permissions.load(pathlib.Path(sys.argv[6])))
     else:
         body = overview_page(program) if page == "sandgate" else command_page(program, page)
         lines = roff.title(page, 1, version) + body

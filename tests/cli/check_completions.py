@@ -5,6 +5,7 @@
 Exits 77 where the shell is not installed.
 """
 
+import fcntl
 import os
 import pathlib
 import pty
@@ -12,9 +13,11 @@ import re
 import select
 import shutil
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 
 # Line so far → words that must be offered, words that must not.
@@ -24,7 +27,22 @@ CASES = [
     ("sandgate run --ne", {"--net"}, {"--name"}),
     ("sandgate run --net ", {"deny", "none", "open", "any"}, set()),
     ("sandgate egress ", {"web-shop", "second"}, {"stale"}),
+    ("sandgate egress ", {"kept-one"}, {"half-made"}),
     ("sandgate net explain --js", {"--json"}, {"--policy"}),
+    ("sandgate net explain web-shop ", set(), {"second", "github"}),
+    ("sandgate exec --cwd /tmp ", {"web-shop", "kept-one"}, {"stale"}),
+    ("sandgate net ", {"allow", "permissions", "web-shop", "kept-one"}, {"--json", "run"}),
+    ("sandgate net --js", {"--json"}, {"--yes"}),
+    ("sandgate net allow ", {"web-shop", "kept-one"}, {"github"}),
+    ("sandgate net allow web-shop ", {"github", "install:python", "standard"}, {"kept-one"}),
+    ("sandgate net allow --yes web-shop install:p", {"install:python", "install:php"},
+     {"install:rust", "publish:python"}),
+    ("sandgate net deny web-shop github model:o", {"model:openai", "model:ollama"}, {"gitlab"}),
+    ("sandgate run --allow model:anthropic,install:p", {"install:python", "install:php"},
+     {"install:rust"}),
+    ("sandgate run --deny=install:p", {"install:python", "install:php"}, {"github"}),
+    ("sandgate run --only git", {"github", "gitlab"}, {"bitbucket", "web-shop"}),
+    ("sandgate net permissions gith", {"github", "github:push"}, {"gitlab", "standard"}),
     ("sandgate policy check sand", {"sandgate.yaml"}, set()),
     ("sandgate run --policy sand", {"sandgate.yaml"}, set()),
     ("sandgate run --quiet -- unam", {"uname"}, set()),
@@ -32,27 +50,42 @@ CASES = [
 
 _BASH = """
 source "$0"
-line=$1
-read -ra COMP_WORDS <<<"$line"
-[[ $line == *' ' ]] && COMP_WORDS+=('')
+COMP_LINE=$1 COMP_POINT=${#1}
+shift
+COMP_WORDS=("$@")
 COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
-COMP_LINE=$line COMP_POINT=${#line}
 _sandgate
 printf '%s\\n' "${COMPREPLY[@]}"
 """
 
 
+def _readline_words(line):
+    """As readline parts a line: at blanks, and ":" and "=" are words of their own."""
+    words = re.findall(r"[:=]|[^\s:=]+", line)
+    return words + [""] if line[-1].isspace() else words
+
+
+def _last(offered):
+    """Of a list with commas the last item: what the shells show differs in the rest."""
+    return {word.rsplit(",", 1)[-1] for word in offered}
+
+
 def bash(file, line, environment, folder):
-    done = subprocess.run(["bash", "--norc", "-c", _BASH, file, line], capture_output=True,
+    """What is offered takes the place of what follows the last ":" or "="."""
+    words = _readline_words(line)
+    done = subprocess.run(["bash", "--norc", "-c", _BASH, file, line, *words], capture_output=True,
                           text=True, env=environment, cwd=folder, check=True)
-    return set(done.stdout.split())
+    typed = line.split(" ")[-1].rsplit("=", 1)[-1]
+    before = typed[:typed.rfind(":") + 1]
+    return _last(before + word for word in done.stdout.split())
 
 
 def fish(file, line, environment, folder):
     script = 'source $argv[1]; complete -C $argv[2]'
     done = subprocess.run(["fish", "--no-config", "-c", script, file, line], capture_output=True,
                           text=True, env=environment, cwd=folder, check=True)
-    return {entry.split("\t")[0] for entry in done.stdout.splitlines() if entry}
+    return _last(entry.split("\t")[0].rsplit("=", 1)[-1]
+                 for entry in done.stdout.splitlines() if entry)
 
 
 def _read_until(fd, seconds, mark):
@@ -76,6 +109,7 @@ def zsh(file, line, environment, folder):
     if pid == 0:
         os.chdir(folder)
         os.execvpe("zsh", ["zsh", "-f", "-i"], {**environment, "TERM": "dumb", "COLUMNS": "200"})
+    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 500, 200, 0, 0))
     set_up = (f"PS1=; fpath=({functions} $fpath); autoload -Uz compinit; compinit -u -D; "
               "zstyle ':completion:*' list-prompt ''; LISTMAX=1000; print re''ady\n")
     os.write(fd, set_up.encode())
@@ -89,11 +123,12 @@ def zsh(file, line, environment, folder):
     os.close(fd)
     os.kill(pid, 9)
     os.waitpid(pid, 0)
-    return set(re.findall(r"[\w.-]+", said.replace(line, " ", 1))) | set(said.split()[-2:])
+    words = re.findall(r"[\w.:-]+", said.replace(line, " ", 1)) + said.split()[-2:]
+    return _last(words) | {word.strip(":") for word in words}
 
 
 def _sandboxes(folder):
-    """Two that run, by their control sockets, and a folder that was left behind."""
+    """Two that run, by their control sockets, and one that is kept; two folders are neither."""
     held = []
     for name in ("web-shop", "second"):
         place = pathlib.Path(folder, "sandgate", name)
@@ -101,6 +136,10 @@ def _sandboxes(folder):
         held.append(socket.socket(socket.AF_UNIX))
         held[-1].bind(str(place / "control"))
     pathlib.Path(folder, "sandgate", "stale").mkdir()
+    kept = pathlib.Path(folder, "state", "sandgate", "sandboxes")
+    (kept / "kept-one").mkdir(parents=True)
+    (kept / "kept-one" / "sandbox.json").touch()
+    (kept / "half-made").mkdir()
     return held
 
 
@@ -123,7 +162,8 @@ def main():
         file = f"{folder}/.completion"
         pathlib.Path(file).write_text(text, encoding="ascii")
         held = _sandboxes(folder)
-        environment = {"PATH": "/usr/bin:/bin", "HOME": folder, "XDG_RUNTIME_DIR": folder}
+        environment = {"PATH": "/usr/bin:/bin", "HOME": folder, "XDG_RUNTIME_DIR": folder,
+                       "XDG_STATE_HOME": f"{folder}/state"}
         for line, wanted, unwanted in CASES:
             offered = {"bash": bash, "fish": fish, "zsh": zsh}[shell](file, line, environment, folder)
             good = wanted <= offered and not unwanted & offered

@@ -15,11 +15,12 @@ expect() {
 	}
 }
 expect bin/sandgate
-for page in sandgate sandgate-run sandgate-ls sandgate-egress sandgate-net sandgate-policy \
-	sandgate-doctor; do
+for page in sandgate sandgate-run sandgate-create sandgate-exec sandgate-ls sandgate-egress \
+	sandgate-net sandgate-policy sandgate-config sandgate-org sandgate-doctor; do
 	expect "man/man1/$page.1"
 done
 expect man/man5/sandgate-policy.5
+expect man/man7/sandgate-permissions.7
 expect bash-completion/completions/sandgate
 expect zsh/site-functions/_sandgate
 expect fish/vendor_completions.d/sandgate.fish
