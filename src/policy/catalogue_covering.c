@@ -10,19 +10,21 @@
 #include "policy/permission.h"
 #include "policy/rule.h"
 
-/* The octets of the rule's host: "*.example.com" of "*.example.com:22". */
-static size_t host_length(const char *rule)
+/* Does the rule's host end there: at its ports, its protocol, or its end? */
+static bool ends_host(const char *s)
 {
-	return rule[0] == '[' ? strcspn(rule, "]") + 1 : strcspn(rule, ":/");
+	return *s == 0 || *s == ':' || *s == '/';
 }
 
 static bool name_fits(const char *rule, const struct name *name)
 {
-	size_t n = host_length(rule);
+	size_t n;
 
 	if (rule[0] != '*')
-		return n == name->n && memcmp(rule, name->s, n) == 0;
+		return rule[0] == name->s[0] && strncmp(rule, name->s, name->n) == 0 &&
+		       ends_host(rule + name->n);
 	/* The dot is compared as well, and something stands before it. */
+	n = strcspn(rule, ":/");
 	return name->n >= n && memcmp(rule + 1, name->s + name->n - (n - 1), n - 1) == 0;
 }
 
