@@ -91,16 +91,19 @@ static void send_notes(struct sealer *s)
 	}
 }
 
-static void add_time(json_t *entry)
+/* Its time, and a number that no other note of the log has: microseconds, never twice the same. */
+static void mark(struct sealer *s, json_t *entry)
 {
 	char text[ENTRY_TIME + 1];
 	struct timespec t;
+	json_int_t now;
 
-	if (json_object_get(entry, "time"))
-		return;
 	clock_gettime(CLOCK_REALTIME, &t);
-	entry_print_time((int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000, text);
+	now = (json_int_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+	s->last_note = now > s->last_note ? now : s->last_note + 1;
+	entry_print_time(now / 1000, text);
 	json_object_set_new(entry, "time", json_string(text));
+	json_object_set_new(entry, "note", json_integer(s->last_note));
 }
 
 static size_t size_of(const json_t *value)
@@ -116,7 +119,7 @@ int sealer_note(struct sealer *s, json_t *entry)
 		json_decref(entry);
 		return entry ? -ENOBUFS : -ENOMEM;
 	}
-	add_time(entry);
+	mark(s, entry);
 	if (size_of(entry) > SEALER_MESSAGE_MAX / 2) {
 		json_decref(entry);
 		return -EMSGSIZE;

@@ -33,11 +33,12 @@ struct sealer {
 	int pidfd;   /* readable when it has ended */
 	int control; /* readable when it has said something */
 	bool ready;
-	struct err why;	   /* it could not start; else empty */
-	json_t *notes;	   /* not yet sealed, the oldest first */
-	size_t sent;	   /* of those, to the sealer that lives */
-	json_int_t sealed; /* how many it has said to have sealed */
-	json_t *on;	   /* permissions, for the next sealer as well */
+	struct err why;	      /* it could not start; else empty */
+	json_t *notes;	      /* not yet sealed, the oldest first */
+	size_t sent;	      /* of those, to the sealer that lives */
+	json_int_t sealed;    /* how many it has said to have sealed */
+	json_int_t last_note; /* the number of the latest */
+	json_t *on;	      /* permissions, for the next sealer as well */
 };
 
 #define SEALER_NONE ((struct sealer){.pidfd = -1, .control = -1})
@@ -55,8 +56,9 @@ int sealer_start(struct sealer *s, const struct sealer_setup *setup, struct err 
 int sealer_await_ready(struct sealer *s, struct err *e) sg_must_check;
 
 /*
- * One entry for the audit log: {"action": ..., ...}, consumed; the time and the sandbox are added. Does not
- * wait, and may be called while there is no sealer. 0 or -errno.
+ * One entry for the audit log: {"action": ..., ...}, consumed. "time" and "note" are added, a number by which the
+ * next sealer knows whether this one had written it. Does not wait, and may be called while there is no sealer. 0 or
+ * -errno.
  */
 int sealer_note(struct sealer *s, json_t *entry) sg_must_check;
 

@@ -72,13 +72,14 @@ static void print_port(const json_t *event)
 	output_text(text, STYLE_STRONG);
 }
 
-/* A request as it was made, and else who was to be reached. */
+/* A request as it was made; of its connection's end, and else, who was reached. */
 static void print_target(const json_t *event)
 {
+	bool request = *text_of(event, "method") && !is_end(event);
 	const char *name = text_of(event, "name"), *address = text_of(event, "address");
 	bool brackets = !*name && strchr(address, ':') && number_of(event, "port");
 
-	if (*text_of(event, "method")) {
+	if (request) {
 		output_text(text_of(event, "method"), STYLE_STRONG);
 		output_text(" ", STYLE_PLAIN);
 	}
@@ -86,7 +87,7 @@ static void print_target(const json_t *event)
 	output_text(*name ? name : address, STYLE_STRONG);
 	output_text(brackets ? "]" : "", STYLE_STRONG);
 	print_port(event);
-	output_text(text_of(event, "path"), STYLE_STRONG);
+	output_text(request ? text_of(event, "path") : "", STYLE_STRONG);
 	if (*name && *address) {
 		output_text(" at ", STYLE_PLAIN);
 		output_text(address, STYLE_PLAIN);
