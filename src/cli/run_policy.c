@@ -257,48 +257,54 @@ static int ask(const struct policy_words *w, const struct catalogue *c, const st
 /* --- all of it --- */
 
 /* What was written in a file, the person's or the project's. 0 or the exit status. */
-static int read_file(const struct policy_words *w, struct run_project *project, struct policy *p,
-		     struct err *e)
+static int read_file(const struct policy_words *w, const struct run_project *project,
+		     struct policy *p, struct err *e)
 {
 	if (w->policy_file)
 		return policy_file_read(w->policy_file, p, e) ? EXIT_USAGE : 0;
-	return run_project_read(project, w, p, e);
+	return run_project_read(project, p, e);
 }
 
-/* The options on top of it. 0 or -1. */
-static int add_options(const struct policy_words *w, const struct sources *s, bool base_known,
-		       struct policy *p, struct err *e)
+/* The base and the permissions, before the options switched something on: what nobody is asked about. */
+static int note_before(const struct policy *p, struct policy *before, struct err *e)
 {
-	struct policy before = {0};
-	int rc;
-
-	if (set_base(w, s, p, base_known, e))
-		return -1;
-	before.network = p->network;
-	if (p->permissions && !(before.permissions = string_list_copy(p->permissions)))
+	*before = (struct policy){.network = p->network};
+	if (p->permissions && !(before->permissions = string_list_copy(p->permissions)))
 		return err_set(e, "out of memory");
-	rc = add_words(w, s->catalogue, p, e) || ask(w, s->catalogue, &before, p, e);
-	string_list_free(before.permissions);
-	return rc ? -1 : 0;
+	return 0;
 }
 
+static int resolve(const struct sources *s, struct run_policy *out, struct err *e)
+{
+	struct policy_sources sources = sources_for(s, out->agent, out->languages);
+
+	return policy_resolve(&out->policy, &sources, e);
+}
+
+/* Nothing is asked before all that was written is known to be right. */
 static int build(const struct policy_words *w, const struct sources *s, struct run_project *project,
 		 struct run_policy *out, struct err *e)
 {
 	bool base_known = project->has_file && project->file.names_network;
-	struct policy_sources sources;
+	struct policy before = {0};
 	int rc = read_file(w, project, &out->policy, e);
 
 	if (rc)
 		return rc;
-	if (find_agent(w, s->catalogue, &out->agent, e) ||
-	    add_options(w, s, base_known, &out->policy, e))
-		return EXIT_USAGE;
 	out->languages = project->languages;
 	project->languages = NULL;
-	sources = sources_for(s, out->agent, out->languages);
-	if (policy_resolve(&out->policy, &sources, e))
+	if (find_agent(w, s->catalogue, &out->agent, e) ||
+	    set_base(w, s, &out->policy, base_known, e) || note_before(&out->policy, &before, e))
 		return EXIT_USAGE;
+	if (add_words(w, s->catalogue, &out->policy, e) || resolve(s, out, e))
+		rc = EXIT_USAGE;
+	if (rc == 0)
+		rc = run_project_confirm(project, w, e);
+	if (rc == 0 && ask(w, s->catalogue, &before, &out->policy, e))
+		rc = EXIT_USAGE;
+	string_list_free(before.permissions);
+	if (rc)
+		return rc;
 	if (project->has_file && !(out->project_file = strdup(project->file.path)))
 		return err_set(e, "out of memory"), EXIT_SANDGATE;
 	return run_project_end(project, w, &out->policy, s->catalogue, e);

@@ -192,16 +192,39 @@ static int show(const struct project_file *file, const struct policy *policy, st
 	return 0;
 }
 
-static int confirm(struct run_project *p, const struct policy_words *w, const struct policy *policy,
-		   struct err *e)
+int run_project_read(const struct run_project *p, struct policy *out, struct err *e)
 {
-	bool before = trust_had_file(&p->trust, p->file.folder);
-	char text[PATH_MAX + 128];
-
-	if (trust_has_file(&p->trust, p->file.folder, &p->file.digest))
+	policy_init(out);
+	if (!p->has_file)
 		return 0;
-	if (show(&p->file, policy, e))
-		return EXIT_SANDGATE;
+	return policy_parse(trusted_span(&p->file.text), POLICY_YAML, p->file.path, out, e)
+		       ? EXIT_USAGE
+		       : 0;
+}
+
+static int show_file(const struct run_project *p, struct err *e)
+{
+	struct policy policy;
+	int rc = run_project_read(p, &policy, e);
+
+	if (rc == 0)
+		rc = show(&p->file, &policy, e) ? EXIT_SANDGATE : 0;
+	policy_free(&policy);
+	return rc;
+}
+
+int run_project_confirm(struct run_project *p, const struct policy_words *w, struct err *e)
+{
+	bool before;
+	char text[PATH_MAX + 128];
+	int rc;
+
+	if (!p->has_file || trust_has_file(&p->trust, p->file.folder, &p->file.digest))
+		return 0;
+	rc = show_file(p, e);
+	if (rc)
+		return rc;
+	before = trust_had_file(&p->trust, p->file.folder);
 	snprintf(text, sizeof(text), "%s %s, and you have not confirmed it%s", p->file.path,
 		 before ? "has changed" : "is new here",
 		 question_can_ask() || w->yes ? "" : "; --no-project runs without it");
@@ -209,17 +232,6 @@ static int confirm(struct run_project *p, const struct policy_words *w, const st
 		return EXIT_USAGE;
 	p->file_new = true;
 	return 0;
-}
-
-int run_project_read(struct run_project *p, const struct policy_words *w, struct policy *out,
-		     struct err *e)
-{
-	policy_init(out);
-	if (!p->has_file)
-		return 0;
-	if (policy_parse(trusted_span(&p->file.text), POLICY_YAML, p->file.path, out, e))
-		return EXIT_USAGE;
-	return confirm(p, w, out, e);
 }
 
 /* --- the end --- */

@@ -23,12 +23,12 @@ struct run_project {
 int run_project_begin(struct run_project *p, const struct policy_words *w,
 		      const struct catalogue *c, struct err *e) sg_must_check;
 
-/*
- * Reads the project's file into `out`, and has its grants confirmed when its octets are not known.
- * `out` is initialised here. 0, or the exit status with the message. Without a file nothing is done.
- */
-int run_project_read(struct run_project *p, const struct policy_words *w, struct policy *out,
-		     struct err *e) sg_must_check;
+/* Reads the project's file into `out`, which is initialised here; without a file it stays so. 0 or the exit status. */
+int run_project_read(const struct run_project *p, struct policy *out, struct err *e) sg_must_check;
+
+/* Shows what the file grants and has it confirmed, when its octets are not known. 0 or the exit status. */
+int run_project_confirm(struct run_project *p, const struct policy_words *w,
+			struct err *e) sg_must_check;
 
 /* Says which languages do not count, when `wanted`, and records what is new. 0, or the exit status. */
 int run_project_end(struct run_project *p, const struct policy_words *w,

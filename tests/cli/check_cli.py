@@ -14,6 +14,11 @@ import sys
 import tempfile
 
 SANDGATE = os.path.abspath(sys.argv[1])
+# Root keeps what outlives a run in the system's folders: it has some of its own here.
+_OWN = "mount -t tmpfs -o mode=755 lib /var/lib && exec \"$0\" \"$@\""
+if os.geteuid() == 0 and "SANDGATE_OWN_LIB" not in os.environ:
+    os.environ["SANDGATE_OWN_LIB"] = "1"
+    os.execvp("unshare", ["unshare", "-m", "sh", "-c", _OWN, sys.executable, *sys.argv])
 _CHECKS = []
 _CLEAN = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "TERM": "xterm"}
 _CLEAN.update({k: v for k, v in os.environ.items() if k.endswith("SAN_OPTIONS")})
@@ -123,7 +128,10 @@ def options_of_run_are_checked_before_anything_starts():
     refused(run("run", "--engine", "docker", *true), "--engine docker", "not in this version")
     refused(run("run", "--engine", "bwarp", *true), "did you mean bwrap?")
     refused(run("run", "--pcap", "f", *true), "--pcap", "not in this version")
-    refused(run("run", "--agent", "claude", *true), "--agent", "not in this version")
+    refused(run("run", "--agent", "cloude", *true), "--agent", "did you mean claude?")
+    refused(run("run", "--unattended", "--yes", *true), "--unattended and --yes")
+    refused(run("run", "--net", "open", *true), "send your code anywhere", "--yes")
+    refused(run("run", "--allow", "web", *true), "send your code anywhere", "--yes")
     refused(run("run", "--env", "NAME", *true), "--env", "KEY=VALUE")
     refused(run("run", "--publish", "8080", *true), "--publish", "8080:3000")
     refused(run("run", "--publish", "8080:0", *true), "--publish")
