@@ -4,7 +4,12 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 
 #include "audit/anchor.h"
 #include "audit/anchors.h"
@@ -145,6 +150,55 @@ static void a_line_of_syslog_is_an_anchor(void **state)
 	rig_end(&r);
 }
 
+/* Where syslog() sends to, in a /dev of this process's own. */
+static int listen_as_syslog(void)
+{
+	const struct sockaddr_un at = {.sun_family = AF_UNIX, .sun_path = "/dev/log"};
+	const struct timeval limit = {.tv_sec = 10};
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (unshare(CLONE_NEWNS | (geteuid() ? CLONE_NEWUSER : 0)) != 0 ||
+	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+	    mount("tmpfs", "/dev", "tmpfs", 0, NULL) != 0 ||
+	    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) != 0 ||
+	    bind(fd, (const struct sockaddr *)&at, sizeof(at)) != 0)
+		return -1;
+	return fd;
+}
+
+static int push_to_own_syslog(const struct rig *r)
+{
+	const struct audit_anchor a = {.syslog = true};
+	char got[2048];
+	struct err e;
+	int fd = listen_as_syslog();
+	ssize_t n;
+
+	assert_true(fd >= 0);
+	assert_int_equal(audit_anchor_push(&a, "alpha", r->checkpoint, &e), 0);
+	n = recv(fd, got, sizeof(got) - 2, 0);
+	assert_true(n > 0);
+	got[n] = '\n';
+	got[n + 1] = 0;
+	assert_non_null(strstr(got, "sandgate["));
+	assert_anchors(r, got, 1);
+	return 0;
+}
+
+static void syslog_gets_a_line(void **state)
+{
+	struct rig r = rig_make();
+	pid_t pid = fork();
+	int status;
+
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(push_to_own_syslog(&r));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	rig_end(&r);
+}
+
 static void a_forged_line_is_found(void **state)
 {
 	struct rig r = rig_make();
@@ -181,6 +235,7 @@ int main(void)
 		cmocka_unit_test(a_command_that_fails_is_said),
 		cmocka_unit_test(every_place_is_tried),
 		cmocka_unit_test(a_line_of_syslog_is_an_anchor),
+		cmocka_unit_test(syslog_gets_a_line),
 		cmocka_unit_test(a_forged_line_is_found),
 		cmocka_unit_test(what_is_no_checkpoint_has_no_line),
 	};
