@@ -5,23 +5,39 @@
  * nothing is up, so that what it dials goes nowhere.
  *
  * An input is a run of packets, each with two octets of length before it. Octets that would make
- * a packet "not from the sandbox" are put right, or the fuzzer would spend its life there.
+ * a packet "not from the sandbox" are put right, or the fuzzer would spend its life there. A length
+ * of CHANGE and above is a change of the policy: to one of a few, under which all that is open is
+ * judged again.
  */
 #include <fcntl.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/span.h"
 #include "fuzz.h"
 #include "gate/dispatch.h"
 #include "gate/flow.h"
+#include "gate/new_policy.h"
 #include "gate/parts.h"
 
 /* libFuzzer calls it before it starts a thread, after which there is no new user namespace. */
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 
-enum { PACKETS_MAX = 64, PACKET_OCTETS = 2048 };
+enum { PACKETS_MAX = 64, PACKET_OCTETS = 2048, CHANGE = 0xff00, FLOWS_MAX = 4096 };
+
+static const char *const policies[] = {
+	"{\"version\":1,\"network\":\"any\"}",
+	"{\"version\":1,\"network\":\"open\",\"deny\":[\"a.example.com\",\"93.184.7.0/24\"]}",
+	"{\"version\":1,\"network\":\"deny\",\"allow\":[\"*.example.com\",\"93.184.0.0/16\"],"
+	"\"quic\":\"allow\"}",
+	"{\"version\":1,\"network\":\"deny\",\"dns_answers\":\"synthetic\",\"allow\":[\"*.example.com\"],"
+	"\"limits\":{\"wildcard_names_per_minute\":2}}",
+	"{\"version\":1,\"network\":\"deny\",\"host_ports\":[5432]}",
+};
+static int policy_files[sg_array_len(policies)];
 
 /* A gate lives as long as its process: nothing is ever freed, and that is no leak. */
 const char *__asan_default_options(void);
@@ -57,6 +73,31 @@ static struct ruleset *make_rules(void)
 	return ruleset_compile(&p, 1, &e);
 }
 
+static void make_policies(void)
+{
+	for (size_t i = 0; i < sg_array_len(policies); i++) {
+		size_t n = strlen(policies[i]);
+		int fd = memfd_create("policy", MFD_ALLOW_SEALING);
+
+		if (fd < 0 || write(fd, policies[i], n) != (ssize_t)n ||
+		    fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK) != 0)
+			abort();
+		policy_files[i] = fd;
+	}
+}
+
+/* Takes effect whole, whatever is open: each of these is a good one. */
+static void change_policy(uint16_t which)
+{
+	uint64_t next = ruleset_generation(gate.rules) + 1;
+	struct err e;
+
+	if (new_policy_take(&gate, policy_files[which % sg_array_len(policies)], next, &e) != 0)
+		die(1, "fuzz_gate: %s", e.text);
+	if (ruleset_generation(gate.rules) != next)
+		abort();
+}
+
 static void begin(void)
 {
 	static struct host_prefixes host;
@@ -82,6 +123,7 @@ static void begin(void)
 	if (!s.rules || parts_make(&gate, &s, &e) != 0)
 		abort();
 	loop_set_after_turn(gate.loop, after_one_turn, NULL);
+	make_policies();
 }
 
 /* The sandbox's address and, for IPv4, a header checksum that holds. */
@@ -128,9 +170,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!gate.loop)
 		begin();
 	for (int i = 0; i < PACKETS_MAX && reader_left(&r); i++) {
-		struct span s = reader_take(&r, reader_u16(&r) % PACKET_OCTETS);
+		uint16_t n = reader_u16(&r);
+		struct span s = reader_take(&r, n < CHANGE ? n % PACKET_OCTETS : 0);
 		uint8_t octets[PACKET_OCTETS];
 
+		if (n >= CHANGE) {
+			change_policy(n - CHANGE);
+			read_answers();
+			continue;
+		}
 		memcpy(octets, s.p, s.n);
 		put_right(octets, s.n);
 		dispatch_packet(&gate, span_of(octets, s.n));
@@ -141,7 +189,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (loop_run(gate.loop) != 0)
 		abort();
 	read_answers();
-	if (flows_open(gate.flows) > 256)
+	if (flows_open(gate.flows) > FLOWS_MAX)
 		abort();
 	return 0;
 }

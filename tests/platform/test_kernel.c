@@ -17,10 +17,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include <cmocka.h>
 
@@ -202,6 +204,52 @@ static void run_in_netns(void **state)
 	assert_int_equal(rig_run_in_netns((rig_body *)*state), 0);
 }
 
+/*
+ * What the gate reads a policy from: sealed, nobody who has the file can change or cut it, so that
+ * a mapping of it stays as it is; and seals tell a memory file from anything else.
+ */
+static void sealed_memory_stays_as_it_is(void)
+{
+	const int seals = F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL;
+	int fd = memfd_create("sealed", MFD_CLOEXEC | MFD_ALLOW_SEALING), other[2];
+	char *p;
+
+	CHECK(write(fd, "policy", 6) == 6);
+	CHECK(fcntl(fd, F_ADD_SEALS, seals) == 0 && fcntl(fd, F_GET_SEALS) == seals);
+	p = mmap(NULL, 6, PROT_READ, MAP_PRIVATE, fd, 0);
+	CHECK(p != MAP_FAILED);
+	CHECK(pwrite(fd, "x", 1, 0) < 0 && errno == EPERM);
+	CHECK(ftruncate(fd, 0) < 0 && errno == EPERM);
+	CHECK(ftruncate(fd, 100) < 0 && errno == EPERM);
+	CHECK(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 6) < 0);
+	CHECK(mmap(NULL, 6, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED);
+	CHECK(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE) < 0 && errno == EPERM);
+	CHECK(memcmp(p, "policy", 6) == 0 && lseek(fd, 0, SEEK_END) == 6);
+	CHECK(pipe(other) == 0 && fcntl(other[0], F_GET_SEALS) < 0 && errno == EINVAL);
+	CHECK(fcntl(open("/dev/null", O_RDONLY | O_CLOEXEC), F_GET_SEALS) < 0 && errno == EINVAL);
+}
+
+/* What a gate counts: written by one that is killed, read by the next. */
+static void shared_memory_outlives_its_writer(void)
+{
+	uint64_t *n =
+		mmap(NULL, sizeof(*n), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(n != MAP_FAILED);
+	for (int i = 0; i < 2; i++) {
+		pid_t writer = rig_fork();
+
+		if (writer == 0) {
+			*n += 20;
+			raise(SIGKILL);
+		}
+		CHECK(waitpid(writer, NULL, 0) == writer);
+	}
+	CHECK(*n == 40);
+}
+
+AS_USER(sealed_memory_stays_as_it_is)
+AS_USER(shared_memory_outlives_its_writer)
 AS_USER(pipes_of_256_kib)
 AS_USER(landlock_takes_files_away)
 AS_USER(descriptors_do_not_lead_back)
@@ -219,6 +267,8 @@ int main(void)
 		IN_NETNS(linger_zero_resets_at_death),
 		IN_NETNS(tcp_peeks_and_discards),
 		IN_NETNS(tcp_splices),
+		cmocka_unit_test(sealed_memory_stays_as_it_is_as_user),
+		cmocka_unit_test(shared_memory_outlives_its_writer_as_user),
 		cmocka_unit_test(pipes_of_256_kib_as_user),
 		cmocka_unit_test(landlock_takes_files_away_as_user),
 		cmocka_unit_test(descriptors_do_not_lead_back_as_user),
