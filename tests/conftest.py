@@ -12,7 +12,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "e2e"))
 
 from internet.world import World  # noqa: E402
-from program import Sandgate, Terminal  # noqa: E402
+from program import Kept, Sandgate, Terminal  # noqa: E402
 
 # nohup, and a shell that starts a job in the background, leave signals ignored, which all that is
 # started from here would inherit: a command that traps SIGHUP would wait for it for ever.
@@ -86,6 +86,19 @@ def sandgate(world, program, person):
     made = Sandgate(world, world.machine.install(program), person)
     yield made
     made.close()
+
+
+@pytest.fixture
+def kept(sandgate):
+    """kept(OPTION...) makes one; it is taken away at the end, whatever runs."""
+    made = []
+
+    def make(*options, **more):
+        made.append(Kept(sandgate, sandgate.new_name(), *options, **more))
+        return made[-1]
+    yield make
+    for one in made:
+        sandgate("rm", "--force", one.name)
 
 
 @pytest.fixture

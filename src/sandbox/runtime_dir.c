@@ -13,6 +13,7 @@
 
 #include "sandbox/control_socket.h"
 #include "sandbox/private_dir.h"
+#include "sandbox/state_dir.h"
 
 enum { NUMBERED_MAX = 10000 };
 
@@ -225,6 +226,18 @@ static int take(struct runtime_dir *d, const char *name)
 	return 0;
 }
 
+/* A name that is kept belongs to another sandbox, although that does not run. */
+static int take_free(struct runtime_dir *d, const char *name)
+{
+	struct err ignored;
+	int kept = state_dir_open_sandbox(name, false, &ignored);
+
+	if (kept < 0)
+		return take(d, name);
+	close(kept);
+	return -EEXIST;
+}
+
 static int take_made(struct runtime_dir *d, const char *path)
 {
 	char base[SANDBOX_NAME_SIZE], name[SANDBOX_NAME_SIZE];
@@ -232,9 +245,9 @@ static int take_made(struct runtime_dir *d, const char *path)
 
 	sandbox_name_from_path(path, base);
 	if (sandbox_name_valid(base))
-		rc = take(d, base);
+		rc = take_free(d, base);
 	for (unsigned n = 2; rc == -EEXIST && n < NUMBERED_MAX; n++)
-		rc = take(d, sandbox_name_numbered(base, n, name));
+		rc = take_free(d, sandbox_name_numbered(base, n, name));
 	return rc;
 }
 
@@ -243,14 +256,13 @@ static int take_wanted(struct runtime_dir *d, const char *wanted, struct err *e)
 	int rc;
 
 	if (!sandbox_name_valid(wanted))
-		return err_set(
-			e,
-			"--name %s: a name is a-z, 0-9 and hyphens, at most %d, begins with no "
-			"hyphen and is no word of a command",
-			wanted, SANDBOX_NAME_MAX);
+		return err_set(e,
+			       "%s: a name is a-z, 0-9 and hyphens, at most %d, begins with no "
+			       "hyphen and is no word of a command",
+			       wanted, SANDBOX_NAME_MAX);
 	rc = take(d, wanted);
 	if (rc == -EEXIST)
-		return err_set(e, "--name %s: a sandbox of that name runs; take another name",
+		return err_set(e, "%s: a sandbox of that name runs; stop it, or take another name",
 			       wanted);
 	return rc ? err_set(e, "%s/%s: %s", d->registry.path, wanted, err_why(-rc)) : 0;
 }

@@ -276,6 +276,44 @@ class Box:
         self.remove()
 
 
+class Kept:
+    """A sandbox that is kept, by its name."""
+
+    def __init__(self, sandgate, name, *options, cwd=None):
+        self.sandgate, self.name = sandgate, name
+        self.cwd = cwd or sandgate.world.machine.new_work(sandgate.person)
+        made = sandgate("create", *options, name, cwd=self.cwd)
+        assert made.ok, made
+
+    def start(self):
+        done = self.sandgate("start", self.name)
+        assert done.ok, done
+        return done
+
+    def exec(self, command, *options, **more):
+        if isinstance(command, str):
+            command = ["sh", "-c", command]
+        return self.sandgate("exec", *options, self.name, "--", *command, **more)
+
+    def stop(self, *options):
+        done = self.sandgate("stop", *options, self.name)
+        assert done.ok, done
+        return done
+
+    def row(self):
+        return next((r for r in self.sandgate.json("ls") if r["name"] == self.name), None)
+
+    @property
+    def supervisor(self):
+        """The process that holds the lock of the name."""
+        for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
+            argv = read_proc(pid, "cmdline").split("\0")
+            if argv[1:2] == ["start"] and self.name in argv and "sandgate" in argv[0] and \
+                    descendants(pid) != [pid]:
+                return pid
+        raise AssertionError("no supervisor runs")
+
+
 class Terminal:
     """`sandgate run` on a terminal of its own."""
 
