@@ -22,7 +22,7 @@
 
 /* --- what was seen --- */
 
-/* The gate's own count knows of refusals whose lines the log had no room for. */
+/* The gate's own count knows of refusals whose lines the log had no room for; those it had are there. */
 static int add_refusals(const char *name, struct seen_list *l, struct err *e)
 {
 	json_t *answer = client_ask(name, "refusals", e), *row;
@@ -36,7 +36,7 @@ static int add_refusals(const char *name, struct seen_list *l, struct err *e)
 		struct seen s;
 
 		if (rc == 0 && seen_row_read(row, &s) && s.reason != REASON_NONE &&
-		    !refused_is_own(&s))
+		    !refused_is_own(&s) && !seen_list_has(l, &s))
 			rc = seen_list_add(l, &s);
 	}
 	json_decref(answer);

@@ -86,6 +86,11 @@ int seen_list_add(struct seen_list *l, const struct seen *s)
 	return 0;
 }
 
+bool seen_list_has(const struct seen_list *l, const struct seen *s)
+{
+	return l->compacted && bsearch(s, l->v, l->compacted, sizeof(*l->v), by_what);
+}
+
 void seen_list_free(struct seen_list *l)
 {
 	free(l->v);

@@ -22,6 +22,9 @@ int seen_list_add(struct seen_list *l, const struct seen *s) sg_must_check;
 /* Sorts, and puts together what repeats. */
 void seen_list_compact(struct seen_list *l);
 
+/* Is it among those that were there when the list was put together last? */
+bool seen_list_has(const struct seen_list *l, const struct seen *s);
+
 /* What was refused, added to the suggestions. 0, or -1 with the message. */
 int seen_log_suggest(const char *name, struct suggestions *s, struct err *e) sg_must_check;
 
