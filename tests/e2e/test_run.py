@@ -85,11 +85,10 @@ def test_the_first_line_says_the_network_in_words(sandgate):
     assert first == "sandgate: network UNRESTRICTED, connections are logged"
 
 
-def test_without_a_rule_nothing_leaves(world, sandgate):
-    """`run` with none of the network options is `deny`."""
+def test_where_nothing_is_allowed_nothing_leaves(world, sandgate):
     site = world.site("api.example.com")
     world.start_watching()
-    box = sandgate.box()
+    box = sandgate.box("--net", "deny")
     assert box.curl("https://api.example.com/").status == 6
     assert box.curl(f"http://{site.address}/").status == 7
     assert world.left_the_host(dns=True) == []
@@ -121,8 +120,7 @@ def test_the_remedy_works_when_it_is_run(world, sandgate):
 
 def test_the_readme_shows_what_is_printed(world, sandgate):
     """Its sample, line by line."""
-    world.site("api.example.com")
-    world.site("tracker.example.net")
+    world.site("pypi.org")
     with open(os.path.join(HERE, "../../README.md"), encoding="utf-8") as f:
         lines = [line[4:] for line in f.read().splitlines() if line.startswith("    ")]
     start = next(i for i, line in enumerate(lines) if line.startswith("$ sandgate run "))
