@@ -192,7 +192,6 @@ static int make_layer(struct layer_rules *layer, const struct rule *rules, size_
 		return err_set(e, "out of memory");
 	if (n > RULESET_RULES_MAX)
 		return err_set(e, "more than %d rules", RULESET_RULES_MAX);
-	layer->present = n > 0;
 	choose_key(&layer->key);
 	if (make_table(layer, &from, TARGET_NAME, &layer->exact, e) ||
 	    make_table(layer, &from, TARGET_WILDCARD, &layer->below, e) ||
@@ -209,11 +208,20 @@ static bool denies_names(const struct rule *rules, size_t n)
 	return false;
 }
 
+static void note_layer(struct ruleset *rs, enum layer layer, size_t n)
+{
+	rs->next[layer] = n ? layer : rs->next[layer + 1];
+}
+
 static int make_layers(struct ruleset *rs, const struct policy *p, struct err *e)
 {
 	const struct rule_list *organisation = &p->resolved.organisation;
 	const struct rule_list *permissions = &p->resolved.permissions;
 
+	rs->next[LAYERS] = LAYERS;
+	note_layer(rs, LAYER_PERMISSIONS, permissions->n);
+	note_layer(rs, LAYER_ORGANISATION, organisation->n);
+	note_layer(rs, LAYER_OWN, p->n_rules);
 	rs->denies_names = denies_names(p->rules, p->n_rules) ||
 			   denies_names(organisation->v, organisation->n);
 	return make_layer(&rs->layers[LAYER_OWN], p->rules, p->n_rules, e) ||

@@ -45,7 +45,7 @@ static bool admit_by_default(const struct judgement *j, struct verdict *v, bool 
 
 static const struct rule *denying_rule(const struct judgement *j, enum layer layer)
 {
-	if (!is_present(j, layer))
+	if (!ruleset_has_layer(j->rs, layer))
 		return NULL;
 	return j->name[layer].deny ? j->name[layer].deny : j->addr[layer].deny;
 }
@@ -111,9 +111,8 @@ static bool decide_special(const struct judgement *j, struct verdict *v)
 {
 	if (!j->d->addr || j->special.kind == SPECIAL_PUBLIC || j->listed)
 		return false;
-	for (enum layer l = 0; l < LAYERS; l++)
-		if (j->special.kind == SPECIAL_PRIVATE && is_present(j, l) && j->name[l].allow &&
-		    j->name[l].private_ok)
+	for (enum layer l = j->rs->next[0]; l < LAYERS; l = j->rs->next[l + 1])
+		if (j->special.kind == SPECIAL_PRIVATE && j->name[l].allow && j->name[l].private_ok)
 			return false;
 	return refuse(v, REASON_SPECIAL_ADDRESS);
 }
@@ -130,8 +129,8 @@ static bool name_may_admit(const struct judgement *j, const struct found *name)
 /* A lookup is for the connections of all layers: what one of them may reach may be handed out. */
 static bool some_private_ok(const struct judgement *j)
 {
-	for (enum layer l = 0; l < LAYERS; l++)
-		if (is_present(j, l) && j->name[l].allow && j->name[l].private_ok)
+	for (enum layer l = j->rs->next[0]; l < LAYERS; l = j->rs->next[l + 1])
+		if (j->name[l].allow && j->name[l].private_ok)
 			return true;
 	return false;
 }
@@ -139,8 +138,8 @@ static bool some_private_ok(const struct judgement *j)
 /* What an address admits by itself, by whatever layer, is carried as it is. */
 static bool is_admitted_literally(const struct judgement *j)
 {
-	for (enum layer l = 0; j->d->addr && l < LAYERS; l++)
-		if (is_present(j, l) && j->addr[l].allow)
+	for (enum layer l = j->rs->next[0]; l < LAYERS; l = j->rs->next[l + 1])
+		if (j->addr[l].allow)
 			return true;
 	return false;
 }
@@ -148,8 +147,8 @@ static bool is_admitted_literally(const struct judgement *j)
 /* A deny of some requests is held wherever requests can be seen, whatever admits the connection. */
 static bool denies_requests(const struct judgement *j)
 {
-	for (enum layer l = 0; l < LAYERS; l++)
-		if (is_present(j, l) && j->name[l].denies_requests)
+	for (enum layer l = j->rs->next[0]; l < LAYERS; l = j->rs->next[l + 1])
+		if (j->name[l].denies_requests)
 			return true;
 	return false;
 }
@@ -170,7 +169,7 @@ static bool admit_by_layer(const struct judgement *j, struct verdict *v, enum la
 	const struct found *name = &j->name[layer], *addr = &j->addr[layer];
 	bool lookup = j->d->kind == DEST_LOOKUP, by_name;
 
-	if (!is_present(j, layer))
+	if (!ruleset_has_layer(j->rs, layer))
 		return false;
 	by_name = name_may_admit(j, name);
 	if (!by_name && !addr->allow)
@@ -217,10 +216,10 @@ static const struct found *nearest_rule(const struct judgement *j)
 	const struct found *halves[] = {j->name, j->addr}, *best = NULL;
 
 	for (size_t half = 0; half < sg_array_len(halves) && !best; half++)
-		for (enum layer l = 0; l < LAYERS; l++) {
+		for (enum layer l = j->rs->next[0]; l < LAYERS; l = j->rs->next[l + 1]) {
 			const struct found *f = &halves[half][l];
 
-			if (is_present(j, l) && f->near &&
+			if (f->near &&
 			    (!best || judgement_nearness(f->why) > judgement_nearness(best->why)))
 				best = f;
 		}
@@ -308,9 +307,7 @@ bool address_admissible(const struct ruleset *rs, const struct host_prefixes *ho
 		return true;
 	if (special.kind == SPECIAL_PRIVATE && name_verdict->private_ok)
 		return true;
-	for (enum layer l = 0; l < LAYERS; l++) {
-		if (!rs->layers[l].present)
-			continue;
+	for (enum layer l = rs->next[0]; l < LAYERS; l = rs->next[l + 1]) {
 		ruleset_find_prefix(&rs->layers[l], &judged, &levels);
 		if (judgement_lists(&special, &levels))
 			return true;

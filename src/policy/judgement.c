@@ -119,9 +119,7 @@ static void find_by_address(struct judgement *j, const struct host_prefixes *hos
 	struct levels levels;
 
 	j->special = address_classify_for(host, &judged);
-	for (enum layer l = 0; l < LAYERS; l++) {
-		if (!is_present(j, l))
-			continue;
+	for (enum layer l = j->rs->next[0]; l < LAYERS; l = j->rs->next[l + 1]) {
 		ruleset_find_prefix(&j->rs->layers[l], &judged, &levels);
 		j->listed |= judgement_lists(&j->special, &levels);
 		match_levels(j, l, &levels, &j->addr[l]);
@@ -213,7 +211,7 @@ static void lookup_level(struct judgement *j, const struct asked_layers *all, en
  */
 static void find_lookup(struct judgement *j, const struct asked_layers *all)
 {
-	for (enum layer l = 0; l < LAYERS; l++)
+	for (enum layer l = j->rs->next[0]; l < LAYERS; l = j->rs->next[l + 1])
 		for (unsigned i = 0; i < all->of[l].n && !j->name[l].deny; i++)
 			lookup_level(j, all, l, i);
 }
@@ -222,9 +220,7 @@ static void find_by_name(struct judgement *j, const struct name_question *q)
 {
 	struct levels levels;
 
-	for (enum layer l = 0; l < LAYERS; l++) {
-		if (!is_present(j, l))
-			continue;
+	for (enum layer l = j->rs->next[0]; l < LAYERS; l = j->rs->next[l + 1]) {
 		ruleset_find_name(&q[l], &levels);
 		match_levels(j, l, &levels, &j->name[l]);
 	}
@@ -234,20 +230,18 @@ static void find_for_lookup(struct judgement *j, const struct name_question *q)
 {
 	struct asked_layers all;
 
-	for (enum layer l = 0; l < LAYERS; l++) {
+	for (enum layer l = 0; l < LAYERS; l++)
 		all.of[l].n = 0;
-		if (is_present(j, l))
-			ruleset_find_name(&q[l], &all.of[l]);
-	}
+	for (enum layer l = j->rs->next[0]; l < LAYERS; l = j->rs->next[l + 1])
+		ruleset_find_name(&q[l], &all.of[l]);
 	find_lookup(j, &all);
 }
 
 /* Asks for the slots of all layers before any of them is read. */
 static void ask_by_name(const struct ruleset *rs, const struct name *name, struct name_question *q)
 {
-	for (enum layer l = 0; l < LAYERS; l++)
-		if (rs->layers[l].present)
-			ruleset_ask_name(&rs->layers[l], name, &q[l]);
+	for (enum layer l = rs->next[0]; l < LAYERS; l = rs->next[l + 1])
+		ruleset_ask_name(&rs->layers[l], name, &q[l]);
 }
 
 /* ---- Both ---- */
@@ -263,9 +257,8 @@ void judgement_make(struct judgement *j, const struct ruleset *rs, const struct 
 	j->d = d;
 	j->special = (struct special){.kind = SPECIAL_PUBLIC};
 	j->listed = false;
-	for (enum layer l = 0; l < LAYERS; l++)
-		if (is_present(j, l))
-			j->name[l] = j->addr[l] = nothing;
+	for (enum layer l = rs->next[0]; l < LAYERS; l = rs->next[l + 1])
+		j->name[l] = j->addr[l] = nothing;
 	if (d->name)
 		ask_by_name(j->rs, d->name, q);
 	if (d->kind == DEST_LOOKUP) {

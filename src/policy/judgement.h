@@ -23,8 +23,8 @@ enum { HTTP_PORT = 80, HTTPS_PORT = 443 };
 struct found {
 	const struct rule *allow, *deny; /* the most specific match; at most one is set */
 	const struct rule *near;	 /* an allow rule that fits but for what `why` says */
-	enum reason why;		 /* REASON_NOT_IN_POLICY: nothing fits */
-	enum layer near_layer;
+	enum reason why : 8;		 /* REASON_NOT_IN_POLICY: nothing fits */
+	enum layer near_layer : 8;
 	bool private_ok, raw; /* of any allow rule at the level that won */
 	bool quic;	      /* allowed for TCP 443, and so for QUIC ... */
 	bool written;	      /* ... or by a rule that covers the port itself */
@@ -49,11 +49,6 @@ unsigned judgement_nearness(enum reason r);
 
 /* Do the rules list an address or its network? `levels` are those that hold it. */
 bool judgement_lists(const struct special *special, const struct levels *levels);
-
-static inline bool is_present(const struct judgement *j, enum layer layer)
-{
-	return j->rs->layers[layer].present;
-}
 
 static inline bool is_web(const struct destination *d)
 {

@@ -52,7 +52,6 @@ struct hash_key {
 };
 
 struct layer_rules {
-	bool present;	     /* it has a rule */
 	struct hash_key key; /* that of the ruleset */
 	struct table exact, below, prefixes;
 	struct level_set below_labels; /* numbers of labels that wildcards have */
@@ -64,8 +63,15 @@ struct ruleset {
 	struct policy policy; /* the settings; its lists of rules are empty */
 	uint64_t generation;
 	struct layer_rules layers[LAYERS];
-	bool denies_names; /* some deny rule is by name */
+	enum layer next[LAYERS +
+			1]; /* by layer: it or the first after it that has a rule, or LAYERS */
+	bool denies_names;  /* some deny rule is by name */
 };
+
+static inline bool ruleset_has_layer(const struct ruleset *rs, enum layer layer)
+{
+	return rs->next[layer] == layer;
+}
 
 /* The first rule of each level that has one, the most specific level first. */
 struct levels {
