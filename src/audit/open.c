@@ -255,13 +255,16 @@ static void sweep(const struct audit_log *l)
 
 static int open_log(struct audit_log *l, struct check *c, struct err *e)
 {
+	enum signer_make how = SIGNER_READ;
 	bool fresh;
 	int r;
 
 	if (take_lock(l, e) < 0 || find_edge(l, &fresh, e) < 0)
 		return -1;
 	sweep(l);
-	if (signer_open(&l->signer, l->dir, l->options.origin, fresh, e) < 0)
+	if (fresh)
+		how = l->options.fleeting ? SIGNER_MAKE_FLEETING : SIGNER_MAKE;
+	if (signer_open(&l->signer, l->dir, l->options.origin, how, e) < 0)
 		return -1;
 	if (fresh && make(l, e) < 0)
 		return -1;

@@ -229,11 +229,12 @@ int sealer_sync(struct sealer *s, int ms)
 	return rc;
 }
 
-static int reap(struct sealer *s)
+/* `flags` of waitpid: WNOHANG when it has said that all is done, and its end is nobody's concern. */
+static int reap(struct sealer *s, int flags)
 {
 	int status = 0;
 
-	while (s->pid > 0 && waitpid(s->pid, &status, 0) < 0 && errno == EINTR)
+	while (s->pid > 0 && waitpid(s->pid, &status, flags) < 0 && errno == EINTR)
 		;
 	if (s->pidfd >= 0)
 		close(s->pidfd);
@@ -256,8 +257,8 @@ void sealer_stop(struct sealer *s, int ms)
 	}
 	if (!m && s->pid > 0)
 		kill(s->pid, SIGKILL);
+	reap(s, m ? WNOHANG : 0);
 	json_decref(m);
-	reap(s);
 	json_decref(s->notes);
 	json_decref(s->on);
 	*s = SEALER_NONE;
@@ -271,7 +272,7 @@ void sealer_bury(struct sealer *s, struct err *how)
 	sealer_hear(s);
 	if (s->pid > 0)
 		kill(s->pid, SIGKILL);
-	status = reap(s);
+	status = reap(s, 0);
 	if (s->why.text[0])
 		*how = s->why;
 	else if (WIFSIGNALED(status))

@@ -246,6 +246,8 @@ int sealer_main(const struct sealer_setup *setup, int control, pid_t parent)
 	struct process s = {.setup = setup, .parent = parent};
 	struct err e;
 
+	/* Of jansson's tables, from a file that is out of reach later. */
+	json_object_seed(0);
 	if (make(&s, control, &e)) {
 		char *text = json_dumps(json_pack("{s:s, s:s}", "op", "failed", "why", e.text), 0);
 

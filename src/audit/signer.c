@@ -89,7 +89,7 @@ static EVP_PKEY *read_private(int dir, struct err *e)
 	return key;
 }
 
-static EVP_PKEY *make_private(int dir, struct err *e)
+static EVP_PKEY *make_private(int dir, bool fleeting, struct err *e)
 {
 	EVP_PKEY *key = EVP_PKEY_Q_keygen(NULL, NULL, "ED25519");
 	BIO *bio = BIO_new(BIO_s_secmem());
@@ -99,7 +99,7 @@ static EVP_PKEY *make_private(int dir, struct err *e)
 	if (key && bio && PEM_write_bio_PrivateKey(bio, key, NULL, NULL, 0, NULL, NULL) == 1) {
 		long n = BIO_get_mem_data(bio, &text);
 
-		r = disk_replace(dir, "key", span_of(text, (size_t)n), 0600, false);
+		r = disk_replace(dir, "key", span_of(text, (size_t)n), 0600, fleeting);
 		OPENSSL_cleanse(text, (size_t)n);
 	}
 	BIO_free(bio);
@@ -110,7 +110,7 @@ static EVP_PKEY *make_private(int dir, struct err *e)
 	return NULL;
 }
 
-static int make_public(int dir, EVP_PKEY *key, const char *origin, struct err *e)
+static int make_public(int dir, EVP_PKEY *key, const char *origin, bool fleeting, struct err *e)
 {
 	char text[SIGNER_PUBLIC_MAX];
 	struct verifier v;
@@ -118,22 +118,23 @@ static int make_public(int dir, EVP_PKEY *key, const char *origin, struct err *e
 
 	if (!verifier_of_key(key, origin, &v) || !signer_print_public(&v, text))
 		return err_set(e, "%s: no name for a log's key: no spaces, no plus", origin);
-	r = disk_replace(dir, "key.pub", span_of_string(text), 0644, false);
+	r = disk_replace(dir, "key.pub", span_of_string(text), 0644, fleeting);
 	return r < 0 ? err_set(e, "key.pub: cannot be made: %s", err_why(-r)) : 0;
 }
 
-int signer_open(struct signer *s, int dir, const char *origin, bool make, struct err *e)
+int signer_open(struct signer *s, int dir, const char *origin, enum signer_make how, struct err *e)
 {
+	bool make = how != SIGNER_READ, fleeting = how == SIGNER_MAKE_FLEETING;
 	struct verifier own;
 
 	if (make && faccessat(dir, "key", F_OK, AT_SYMLINK_NOFOLLOW) != 0)
-		s->key = make_private(dir, e);
+		s->key = make_private(dir, fleeting, e);
 	else
 		s->key = read_private(dir, e);
 	if (!s->key)
 		return -1;
 	if (make && faccessat(dir, "key.pub", F_OK, AT_SYMLINK_NOFOLLOW) != 0 &&
-	    make_public(dir, s->key, origin, e) < 0)
+	    make_public(dir, s->key, origin, fleeting, e) < 0)
 		return -1;
 	if (signer_read_public(dir, &s->verifier, e) < 0)
 		return -1;

@@ -15,11 +15,14 @@ struct signer {
 	struct verifier verifier;
 };
 
+/* What of it is not there: is an error, or is made; waits for the disk, or does not. */
+enum signer_make { SIGNER_READ, SIGNER_MAKE, SIGNER_MAKE_FLEETING };
+
 /*
- * Reads the key. When `make`, what is not there is made, for the name `origin`. A key that others may
+ * Reads the key, or makes it for the name `origin`. A key that others may
  * read is refused. 0 or -1 with the message; signer_free() in any case.
  */
-int signer_open(struct signer *s, int dir, const char *origin, bool make,
+int signer_open(struct signer *s, int dir, const char *origin, enum signer_make how,
 		struct err *e) sg_must_check;
 void signer_free(struct signer *s);
 
