@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "policy/address.h"
+#include "policy/rule.h"
 #include "policy/ruleset.h"
 
 static void add(struct policy *p, enum effect effect, const char *text)
@@ -31,7 +32,7 @@ static struct ruleset *compile(struct policy *p)
 	return rs;
 }
 
-static bool looks_up(const struct ruleset *rs, const char *text)
+static struct verdict lookup(const struct ruleset *rs, const char *text)
 {
 	struct destination d = {.kind = DEST_LOOKUP};
 	struct verdict v;
@@ -40,7 +41,12 @@ static bool looks_up(const struct ruleset *rs, const char *text)
 	assert_int_equal(name_parse(text, strlen(text), &name, NULL), NAME_OK);
 	d.name = &name;
 	decide(rs, NULL, &d, &v);
-	return v.allow;
+	return v;
+}
+
+static bool looks_up(const struct ruleset *rs, const char *text)
+{
+	return lookup(rs, text).allow;
 }
 
 /* Short names stand inside a rule, long ones beside it: both, around the border. */
@@ -219,6 +225,77 @@ static void test_the_policy_may_go(void **state)
 	ruleset_free(NULL);
 }
 
+/* ---- Layers ---- */
+
+static void add_resolved(struct rule_list *list, enum effect effect, const char *text,
+			 const char *permission)
+{
+	struct rule r;
+	struct err e;
+
+	assert_int_equal(rule_parse_short(span_of_string(text), effect, &r, &e), 0);
+	if (permission) {
+		assert_non_null(rule_need_detail(&r, &e));
+		r.detail->permission = strdup(permission);
+	}
+	assert_int_equal(rule_list_take(list, &r, &e), 0);
+}
+
+/* Also what was resolved is the ruleset's own; settings of it are there for whoever asks. */
+static void test_layers_are_its_own(void **state)
+{
+	struct verdict v;
+	struct ruleset *rs;
+	struct policy p;
+	struct err e;
+
+	policy_init(&p);
+	p.network = NET_DENY;
+	p.resolved.done = true;
+	assert_int_equal(string_list_add(&p.resolved.on, "one"), 0);
+	add_resolved(&p.resolved.permissions, EFFECT_ALLOW, "a.example.com", "one");
+	add_resolved(&p.resolved.permissions, EFFECT_ALLOW, "a.example.com", "two");
+	add_resolved(&p.resolved.organisation, EFFECT_DENY, "*.b.example.com", NULL);
+	assert_int_equal(policy_add_rule(&p, EFFECT_ALLOW, "c.b.example.com", &e), 0);
+	rs = compile(&p);
+	assert_string_equal(ruleset_policy(rs)->resolved.on[0], "one");
+	assert_int_equal(ruleset_policy(rs)->resolved.permissions.n, 0);
+	v = lookup(rs, "a.example.com");
+	assert_true(v.allow);
+	assert_int_equal(v.layer, LAYER_PERMISSIONS);
+	/* of two permissions with one host the first is named */
+	assert_string_equal(v.permission, "one");
+	v = lookup(rs, "c.b.example.com");
+	assert_false(v.allow);
+	assert_int_equal(v.layer, LAYER_ORGANISATION);
+	assert_int_equal(v.step, 4);
+	ruleset_free(rs);
+}
+
+/* Each layer has a chain of its own, so that one author's rules leave another's room. */
+static void test_chains_of_layers_are_apart(void **state)
+{
+	struct ruleset *rs;
+	struct policy p;
+	char text[64];
+	struct err e;
+
+	policy_init(&p);
+	p.network = NET_DENY;
+	for (unsigned i = 1; i <= RULESET_CHAIN_MAX; i++) {
+		snprintf(text, sizeof(text), "a.example.com:%u", i);
+		assert_int_equal(policy_add_rule(&p, EFFECT_ALLOW, text, &e), 0);
+		add_resolved(&p.resolved.permissions, EFFECT_ALLOW, text, "one");
+		add_resolved(&p.resolved.organisation, EFFECT_ALLOW, text, NULL);
+	}
+	rs = ruleset_compile(&p, 1, &e);
+	assert_non_null(rs);
+	ruleset_free(rs);
+	add_resolved(&p.resolved.permissions, EFFECT_ALLOW, "a.example.com:9999", "one");
+	assert_null(ruleset_compile(&p, 1, &e));
+	policy_free(&p);
+}
+
 /* Host prefixes: the host's own address is withheld, its networks are as private ones. */
 static void test_what_the_host_has(void **state)
 {
@@ -248,6 +325,8 @@ int main(void)
 		cmocka_unit_test(test_a_contradiction_does_not_compile),
 		cmocka_unit_test(test_every_prefix_length),
 		cmocka_unit_test(test_the_policy_may_go),
+		cmocka_unit_test(test_layers_are_its_own),
+		cmocka_unit_test(test_chains_of_layers_are_apart),
 		cmocka_unit_test(test_what_the_host_has),
 	};
 

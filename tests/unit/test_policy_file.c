@@ -43,7 +43,8 @@ static void test_yaml_errors(void **state)
 		{"network: opne\n", "1:10", "`opne` is not a network; did you mean `open`?"},
 		{"network: xyzzy\n", "1:10", "write `any`, `deny`, `none`, or one of the presets"},
 		{"network: brokered\n", "1:10", "needs the broker, which is not in this version"},
-		{"network: locked\n", "1:10", "not in this version"},
+		{"network: fakenet\n", "1:10",
+		 "needs the simulated internet, which is not in this"},
 		{"network:\n", "1:9", "there is no value"},
 		{"network: [deny]\n", "1:10", "a list stands where one value belongs"},
 		{"alow: [a.example]\n", "1:1", "unknown key `alow`; did you mean `allow`?"},
@@ -79,10 +80,24 @@ static void test_yaml_errors(void **state)
 		{"network: deny\n\tallow: x\n", "2:1", "not YAML"},
 		{"network: \xff\n", "1:1", "not YAML"},
 		{"[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]\n", "1:17", "nested too deep"},
-		{"version: 2\n", "1:10", "format version 2 needs a newer sandgate"},
-		{"version: 0\n", "1:10", "`0` is not a number from 1"},
+		{"version: 2\n", "1:10",
+		 "a policy of format version 2 needs a sandgate that knows version 2; this one knows "
+		 "versions up to 1"},
+		{"version: -1\n", "1:10", "`-1` is not a number from 0"},
 		{"version: one\n", "1:10", "`one` is not a number"},
-		{"permissions: [install:rust]\n", "1:15", "permissions are not in this version"},
+		{"permissions: install:rust\n", "1:14", "put it in brackets"},
+		{"permissions: [Install]\n", "1:15",
+		 "`Install` is no permission: an id is lower-case"},
+		{"permissions: ['--github']\n", "1:15", "is no permission"},
+		{"permissions: ['']\n", "1:15", "is no permission"},
+		{"permissions: [a.example]\n", "1:15",
+		 "`a.example` is a host and no permission; write it under `allow`"},
+		{"permissions: [github, 'site:a']\n", "1:23", "write it under `allow`"},
+		{"permissions: [time]\nnetwork: any\n", "2:10",
+		 "contradicts the permission `time`"},
+		{"network: none\npermissions: [time]\n", "1:10",
+		 "contradicts the permission `time`"},
+		{"resolved: {}\n", "1:1", "unknown key `resolved`"},
 		{"credentials: []\n", "1:1", "`credentials` is not in this version"},
 		{"tools: {}\n", "1:1", "`tools` is not in this version"},
 		{"apps: []\n", "1:1", "`apps` is not in this version"},
@@ -353,6 +368,33 @@ static void test_json_says_the_same(void **state)
 	policy_free(&b);
 }
 
+/* In their order, each once with the last word; what takes away goes with any base. */
+static void test_permissions(void **state)
+{
+	struct policy p;
+	char *text;
+
+	parse("permissions: [install:rust, -error-reports, github:as-you, install:rust]\n",
+	      POLICY_YAML, &p);
+	text = policy_print_json(&p);
+	assert_string_equal(text, "{\"version\":1,\"permissions\":[\"-error-reports\","
+				  "\"github:as-you\",\"install:rust\"]}");
+	free(text);
+	policy_free(&p);
+	parse("{\"permissions\":[\"time\",\"-time\"],\"network\":\"any\"}", POLICY_JSON, &p);
+	assert_string_equal(p.permissions[0], "-time");
+	assert_null(p.permissions[1]);
+	policy_free(&p);
+	for (enum network_base b = 0; b < NET_BASES; b++) {
+		struct err e;
+
+		policy_init(&p);
+		assert_int_equal(policy_set_network(&p, network_base_name(b), &e),
+				 b == NET_BROKERED || b == NET_FAKENET ? -1 : 0);
+		policy_free(&p);
+	}
+}
+
 static void test_print_is_canonical(void **state)
 {
 	static const char canonical[] =
@@ -380,13 +422,10 @@ static void test_print_is_canonical(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_yaml_errors),
-		cmocka_unit_test(test_errors_of_the_long_form),
-		cmocka_unit_test(test_json_errors),
-		cmocka_unit_test(test_a_whole_file),
-		cmocka_unit_test(test_defaults),
-		cmocka_unit_test(test_json_says_the_same),
-		cmocka_unit_test(test_print_is_canonical),
+		cmocka_unit_test(test_yaml_errors), cmocka_unit_test(test_errors_of_the_long_form),
+		cmocka_unit_test(test_json_errors), cmocka_unit_test(test_a_whole_file),
+		cmocka_unit_test(test_defaults),    cmocka_unit_test(test_json_says_the_same),
+		cmocka_unit_test(test_permissions), cmocka_unit_test(test_print_is_canonical),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
