@@ -167,7 +167,10 @@ static int make_gate(struct supervisor *s, struct err *e)
 {
 	if (host_state_open(&s->host, &s->options->sources->settings, e) ||
 	    publish_ports_open(s->options->policy, &s->publish, &s->n_publish, e) ||
-	    airlock_await_ready(&s->airlock, e) || sealer_await_ready(&s->sealer, e))
+	    airlock_await_ready(&s->airlock, e))
+		return -1;
+	/* Where there is a log already, the sealer puts the totals right before a gate counts. */
+	if (s->options->lasting && sealer_await_ready(&s->sealer, e))
 		return -1;
 	return supervisor_start_gate(s, e);
 }
