@@ -2,26 +2,15 @@
 #include "sandbox/change_entry.h"
 
 #include <openssl/sha.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sandbox/summary.h"
+#include "sandbox/who.h"
 
 /* Beyond that an entry has the policy's hash: a log of lists of a million names serves nobody. */
-enum { POLICY_WRITTEN_MAX = 16 * 1024, PASSWD_MAX = 16 * 1024 };
-
-/* "dev (uid 1000)" */
-static json_t *who_json(uid_t uid)
-{
-	_cleanup_free_ char *room = malloc(PASSWD_MAX);
-	struct passwd entry, *found = NULL;
-
-	if (room && getpwuid_r(uid, &entry, room, PASSWD_MAX, &found) == 0 && found)
-		return json_sprintf("%s (uid %u)", found->pw_name, (unsigned)uid);
-	return json_sprintf("(uid %u)", (unsigned)uid);
-}
+enum { POLICY_WRITTEN_MAX = 16 * 1024 };
 
 static json_t *hash_json(const char *text, size_t rules)
 {
