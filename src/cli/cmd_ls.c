@@ -62,8 +62,13 @@ static json_t *stopped_row(const char *name)
 	return row;
 }
 
-static void add_row(json_t *rows, json_t *row)
+/* One that has ended while it was asked is one that is kept, or none. */
+static void add_row(json_t *rows, const char *running, const char *kept)
 {
+	json_t *row = running ? running_row(running) : NULL;
+
+	if (!row && kept)
+		row = stopped_row(kept);
 	if (row)
 		json_array_append_new(rows, row);
 }
@@ -76,7 +81,7 @@ static json_t *merge(char *const *running, char *const *kept)
 	while (*running || *kept) {
 		int order = !*running ? 1 : !*kept ? -1 : strcmp(*running, *kept);
 
-		add_row(rows, order <= 0 ? running_row(*running) : stopped_row(*kept));
+		add_row(rows, order <= 0 ? *running : NULL, order >= 0 ? *kept : NULL);
 		if (order >= 0)
 			kept++;
 		if (order <= 0)

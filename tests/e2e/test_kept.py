@@ -234,7 +234,12 @@ def test_a_terminal_of_its_own(terminal, running):
     time.sleep(0.3)
     t.type("\x1a")
     t.expect("Stopped")
-    t.type("kill -9 %1; wait; exit 9\n")
+    t.expect("ready> ")
+    t.type("fg\n")
+    time.sleep(0.3)
+    t.type("\x03")
+    t.expect("ready> ")
+    t.type("exit 9\n")
     assert t.process.wait(10) == 9
 
 
