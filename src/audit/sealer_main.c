@@ -27,6 +27,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "audit/origin.h"
 #include "audit/rate.h"
 #include "audit/sealer_process.h"
 
@@ -190,15 +191,6 @@ static void run(struct process *s)
 
 /* --- the start --- */
 
-void sealer_origin(const char *sandbox, char out[SEALER_ORIGIN_MAX])
-{
-	char host[HOST_NAME_MAX + 1];
-
-	if (gethostname(host, sizeof(host)) < 0 || !*host)
-		snprintf(host, sizeof(host), "host");
-	snprintf(out, SEALER_ORIGIN_MAX, "sandgate/%s/%s", host, sandbox);
-}
-
 static int open_logs(struct process *s, const char *origin, struct err *e)
 {
 	const struct audit_log_options options = {
@@ -220,12 +212,12 @@ static int open_logs(struct process *s, const char *origin, struct err *e)
 	return 0;
 }
 
-static int make(struct process *s, int control, struct err *e)
+static int make(struct process *s, int *control, struct err *e)
 {
-	char origin[SEALER_ORIGIN_MAX];
+	char origin[ORIGIN_MAX];
 	struct record_totals total;
 
-	sealer_origin(s->setup->sandbox, origin);
+	origin_make(s->setup->sandbox, origin);
 	s->held = json_array();
 	s->printer = event_printer_new(s->setup->sandbox, s->setup->catalogue);
 	s->ledger = s->printer ? ledger_new(s->setup->sandbox, s->printer, sealer_append_refusal, s)
@@ -233,8 +225,10 @@ static int make(struct process *s, int control, struct err *e)
 	if (!s->ledger || !s->held)
 		return err_set(e, "%s", err_why(ENOMEM));
 	s->ring = ring_map(s->setup->ring, e);
-	if (!s->ring || sealer_confine(s->setup->folder, control, s->setup->wake, s->parent, e) ||
-	    open_logs(s, origin, e))
+	if (!s->ring || sealer_confine(s->setup->folder, *control, s->setup->wake, s->parent, e))
+		return -1;
+	*control = SEALER_CONTROL;
+	if (open_logs(s, origin, e))
 		return -1;
 	ring_read_totals(s->ring, &total);
 	s->missed = total.missed;
@@ -248,10 +242,10 @@ int sealer_main(const struct sealer_setup *setup, int control, pid_t parent)
 
 	/* Of jansson's tables, from a file that is out of reach later. */
 	json_object_seed(0);
-	if (make(&s, control, &e)) {
+	if (make(&s, &control, &e)) {
 		char *text = json_dumps(json_pack("{s:s, s:s}", "op", "failed", "why", e.text), 0);
 
-		/* SEALER_CONTROL is not made yet when it failed early. */
+		/* In the middle of the confinement it may have its new place, or not yet. */
 		if (text && send(control, text, strlen(text), MSG_NOSIGNAL) < 0 &&
 		    send(SEALER_CONTROL, text, strlen(text), MSG_NOSIGNAL) < 0)
 			return EXIT_FAILURE;

@@ -18,8 +18,4 @@ enum { SEALER_MESSAGE_MAX = 160 * 1024 };
  */
 int sealer_main(const struct sealer_setup *setup, int control, pid_t parent);
 
-/* The host's name and the sandbox's, of the log's checkpoints: "sandgate/HOST/NAME"; cut when longer. */
-enum { SEALER_ORIGIN_MAX = 192 };
-void sealer_origin(const char *sandbox, char out[SEALER_ORIGIN_MAX]);
-
 #endif

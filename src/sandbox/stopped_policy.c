@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "audit/log.h"
-#include "audit/sealer_main.h"
+#include "audit/origin.h"
 #include "sandbox/change_entry.h"
 #include "sandbox/client.h"
 #include "sandbox/definition.h"
@@ -38,7 +38,7 @@ static struct audit_log *open_log(const char *name, struct err *e)
 {
 	_cleanup_fd_ int folder = state_dir_open_sandbox(name, true, e);
 	_cleanup_fd_ int dir = -1;
-	char origin[SEALER_ORIGIN_MAX];
+	char origin[ORIGIN_MAX];
 	struct audit_log_options o = {.origin = origin};
 
 	if (folder < 0)
@@ -49,7 +49,7 @@ static struct audit_log *open_log(const char *name, struct err *e)
 		err_set(e, "%s: its audit log: %s", name, err_why(errno));
 		return NULL;
 	}
-	sealer_origin(name, origin);
+	origin_make(name, origin);
 	return audit_log_open(dir, &o, e);
 }
 
