@@ -16,10 +16,11 @@
 struct showing {
 	char since[ENTRY_TIME + 1]; /* empty: from the beginning */
 	const char *action;	    /* a pattern; NULL: all */
+	bool sandboxes;		    /* of many */
 	bool json;
 };
 
-/* Keys that stand at their place in the line, or say what the line says. */
+/* Keys that stand at their place in the line. The verdict is in the action. */
 static const char *const placed[] = {"seq", "time", "action", "sandbox", "verdict"};
 
 static bool is_wanted(const struct showing *s, const struct entry *en)
@@ -54,8 +55,9 @@ static void print_value(const json_t *value)
 	free(dump);
 }
 
-static void print_line(const struct entry *en)
+static void print_line(const struct showing *s, const struct entry *en)
 {
+	const char *sandbox = json_string_value(json_object_get(en->value, "sandbox"));
 	const char *verdict = json_string_value(json_object_get(en->value, "verdict")), *key;
 	const char *action = json_string_value(json_object_get(en->value, "action"));
 	bool refused = verdict && strcmp(verdict, "deny") == 0;
@@ -63,6 +65,10 @@ static void print_line(const struct entry *en)
 
 	printf("%llu  %s  ", (unsigned long long)en->seq, en->time);
 	output_text(action ? action : "-", refused ? STYLE_BAD : STYLE_STRONG);
+	if (sandbox && s->sandboxes) {
+		fputs("  ", stdout);
+		output_text(sandbox, STYLE_PLAIN);
+	}
 	json_object_foreach(en->value, key, value)
 	{
 		if (is_placed(key))
@@ -91,7 +97,7 @@ static bool show_entry(void *ctx, uint64_t seq, struct span line)
 		if (s->json)
 			printf("%.*s\n", (int)line.n, (const char *)line.p);
 		else
-			print_line(&en);
+			print_line(s, &en);
 	}
 	entry_free(&en);
 	/* When nobody reads any more there is nothing to show. */
@@ -118,6 +124,7 @@ int cmd_audit_show(const struct args *a)
 					  .dir = args_value(a, AUDIT_SHOW_DIR),
 					  .host = args_has(a, AUDIT_SHOW_HOST)};
 	struct showing s = {.action = args_value(a, AUDIT_SHOW_ACTION),
+			    .sandboxes = !where.name,
 			    .json = args_has(a, AUDIT_SHOW_JSON)};
 	_cleanup_fd_ int dir = -1;
 	struct err e;

@@ -153,18 +153,21 @@ static json_int_t number(const json_t *row, const char *key)
 
 static void print_good(const json_t *row)
 {
-	json_int_t unsealed = number(row, "unsealed"), torn = number(row, "torn_bytes"),
-		   first = number(row, "first_seq"), anchors = number(row, "anchors");
+	json_int_t size = number(row, "size"), unsealed = number(row, "unsealed"),
+		   torn = number(row, "torn_bytes"), first = number(row, "first_seq"),
+		   anchors = number(row, "anchors");
 
 	output_text("holds", STYLE_GOOD);
-	printf(": %" JSON_INTEGER_FORMAT " entries are signed", number(row, "size"));
+	printf(": %" JSON_INTEGER_FORMAT " %s signed", size,
+	       size == 1 ? "entry is" : "entries are");
 	if (first)
 		printf(", the text of those before %" JSON_INTEGER_FORMAT " was pruned", first);
 	if (anchors)
 		printf(", as %" JSON_INTEGER_FORMAT " checkpoint%s kept elsewhere", anchors,
 		       anchors == 1 ? "" : "s");
 	if (unsealed)
-		printf("; %" JSON_INTEGER_FORMAT " more are written and not signed yet", unsealed);
+		printf("; %" JSON_INTEGER_FORMAT " more %s written and not signed yet", unsealed,
+		       unsealed == 1 ? "is" : "are");
 	if (torn)
 		printf("; the last line is not finished (%" JSON_INTEGER_FORMAT " octets)", torn);
 	putchar('\n');
@@ -178,7 +181,7 @@ static void print_removed(const json_t *row)
 	output_text(json_string_value(json_object_get(row, "removed")), STYLE_PLAIN);
 	size = text ? strchr(text, '\n') : NULL;
 	if (size)
-		printf("; its last checkpoint, of %.*s entries, is in the host's own log",
+		printf("; its last checkpoint, at size %.*s, is in the host's own log",
 		       (int)strcspn(size + 1, "\n"), size + 1);
 	putchar('\n');
 }
