@@ -6,6 +6,7 @@
 
 #include "base/nearest.h"
 #include "policy/permission.h"
+#include "policy/quote.h"
 
 const struct catalogue *catalogue_builtin(void)
 {
@@ -86,6 +87,20 @@ const char *catalogue_nearest(const struct catalogue *c, const char *word)
 	return near.word;
 }
 
+int catalogue_refuse_unknown(const struct catalogue *c, const char *id, struct err *e)
+{
+	const char *near = catalogue_nearest(c, id);
+	char shown[QUOTE_MAX];
+
+	quote_string(id, shown);
+	if (near)
+		return err_set(e, "permission %s is not known; did you mean `%s`?", shown, near);
+	return err_set(e,
+		       "permission %s is not known; `sandgate net permissions` lists those there "
+		       "are",
+		       shown);
+}
+
 bool permission_writes(const struct permission *p)
 {
 	for (size_t i = 0; i < p->n_operations; i++)
@@ -107,7 +122,7 @@ static bool reaches(const struct catalogue *c, const char *from, const char *id)
 	return false;
 }
 
-static bool is_language(const struct catalogue *c, const char *id)
+bool catalogue_is_language(const struct catalogue *c, const char *id)
 {
 	for (size_t i = 0; i < c->n_languages; i++)
 		if (strcmp(c->languages[i].permission, id) == 0)
@@ -118,7 +133,8 @@ static bool is_language(const struct catalogue *c, const char *id)
 bool catalogue_preset_has(const struct catalogue *c, const struct preset *p, const char *id)
 {
 	for (const char *const *in = p->permissions; in && *in; in++)
-		if (strcmp(*in, "languages") == 0 ? is_language(c, id) : reaches(c, *in, id))
+		if (strcmp(*in, "languages") == 0 ? catalogue_is_language(c, id)
+						  : reaches(c, *in, id))
 			return true;
 	return false;
 }

@@ -68,20 +68,6 @@ static bool has_shape_of_id(const char *s)
 	       s[first + 1];
 }
 
-static int refuse_unknown(const struct catalogue *c, const char *id, struct err *e)
-{
-	const char *near = catalogue_nearest(c, id);
-	char shown[QUOTE_MAX];
-
-	quote_string(id, shown);
-	if (near)
-		return err_set(e, "permission %s is not known; did you mean `%s`?", shown, near);
-	return err_set(e,
-		       "permission %s is not known; `sandgate net permissions` lists those there "
-		       "are",
-		       shown);
-}
-
 /* One label without ports or protocol could be a host as well as a misspelt permission. */
 static int refuse_near_permission(const struct catalogue *c, const char *item, struct err *e)
 {
@@ -153,7 +139,7 @@ int policy_add_item(struct policy *p, const struct catalogue *c, enum effect eff
 	if (is_base(id))
 		return add_base(p, c, effect, id, minus, e);
 	if (has_shape_of_id(id) || (minus && word_length(id) && !id[word_length(id)]))
-		return refuse_unknown(c, id, e);
+		return catalogue_refuse_unknown(c, id, e);
 	if (refuse_near_permission(c, item, e) || refuse_ports_of_permission(c, item, e))
 		return -1;
 	return policy_add_rule(p, effect, item, e);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* organisation: the policy of an organisation, whose signature was verified before. */
 #include "policy/permission.h"
-#include "policy/quote.h"
 #include "policy/rule_entry.h"
 
 struct reading {
@@ -58,19 +57,6 @@ static int read_locked(void *context, const struct node *key, const struct node 
 	return value_bool(&r->v, value, &r->o->locked);
 }
 
-static int refuse_unknown(const struct reading *r, const struct node *n, const char *id)
-{
-	const char *near = catalogue_nearest(r->c, id);
-	char shown[QUOTE_MAX];
-
-	quote_string(id, shown);
-	if (near)
-		return node_error(r->v.d, n, r->v.e, "%s is not a permission; did you mean `%s`?",
-				  shown, near);
-	return node_error(r->v.d, n, r->v.e,
-			  "%s is not a permission; `sandgate net permissions` lists them", shown);
-}
-
 static int read_removed(void *context, const struct node *key, const struct node *value)
 {
 	struct reading *r = context;
@@ -83,8 +69,10 @@ static int read_removed(void *context, const struct node *key, const struct node
 
 		if (value_string(&r->v, n, &id))
 			return -1;
-		if (!catalogue_permission(r->c, id))
-			return refuse_unknown(r, n, id);
+		if (!catalogue_permission(r->c, id)) {
+			catalogue_refuse_unknown(r->c, id, r->v.e);
+			return node_prefix(r->v.d, n, r->v.e);
+		}
 		if (!string_list_has(r->o->permissions_removed, id) &&
 		    string_list_add(&r->o->permissions_removed, id))
 			return node_error(r->v.d, n, r->v.e, "out of memory");

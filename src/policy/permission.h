@@ -113,8 +113,14 @@ const struct agent *catalogue_agent_of_command(const struct catalogue *c, const 
 /* Is it a file by which a project shows that it uses the language? (a base name) */
 const struct language *catalogue_language_of_file(const struct catalogue *c, const char *file);
 
+/* Is the permission one of those that a project's files show? */
+bool catalogue_is_language(const struct catalogue *c, const char *id);
+
 /* The nearest known id, preset or base for a word that is none, or NULL. */
 const char *catalogue_nearest(const struct catalogue *c, const char *word);
+
+/* The message for an id that is none. Returns -1. */
+int catalogue_refuse_unknown(const struct catalogue *c, const char *id, struct err *e);
 
 /* Is the permission for writing: does some operation of it change something? */
 bool permission_writes(const struct permission *p);

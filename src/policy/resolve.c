@@ -8,10 +8,7 @@
  * removed goes, and with it whatever includes what is not on. Rules are made of the set at the
  * end, so that no order of words can leave a host behind.
  */
-#include <stdio.h>
-
 #include "policy/permission.h"
-#include "policy/quote.h"
 #include "policy/rule.h"
 
 enum { INCLUDES_DEPTH_MAX = 8 };
@@ -32,19 +29,6 @@ static size_t place_of(const struct catalogue *c, const struct permission *p)
 	return (size_t)(p - c->permissions);
 }
 
-static int refuse_unknown(const struct resolving *r, const char *id)
-{
-	const char *near = catalogue_nearest(r->c, id);
-	char shown[QUOTE_MAX];
-
-	quote_string(id, shown);
-	if (near)
-		return err_set(r->e, "permissions: %s is not known; did you mean `%s`?", shown,
-			       near);
-	return err_set(r->e, "permissions: %s is not known; `sandgate net permissions` lists them",
-		       shown);
-}
-
 /* ---- Switching ---- */
 
 static int switch_id(struct resolving *r, const char *id, bool on, unsigned depth);
@@ -55,8 +39,7 @@ static int switch_permission(struct resolving *r, const struct permission *p, bo
 	if (on && p->personal && !r->named)
 		return 0;
 	if (depth > INCLUDES_DEPTH_MAX)
-		return err_set(r->e, "permissions: `%s` includes itself; mend the catalogue",
-			       p->id);
+		return err_set(r->e, "permission `%s` includes itself; mend the catalogue", p->id);
 	r->on[place_of(r->c, p)] = on;
 	for (const char *const *id = p->includes; id && *id; id++)
 		if (switch_id(r, *id, on, depth + 1))
@@ -84,7 +67,7 @@ static int switch_id(struct resolving *r, const char *id, bool on, unsigned dept
 		return -1;
 	if (p)
 		return switch_permission(r, p, on, depth);
-	return model ? 0 : refuse_unknown(r, id);
+	return model ? 0 : catalogue_refuse_unknown(r->c, id, r->e);
 }
 
 static int switch_word(struct resolving *r, const char *word)
@@ -93,8 +76,7 @@ static int switch_word(struct resolving *r, const char *word)
 	const struct permission *p = on ? catalogue_permission(r->c, word) : NULL;
 
 	if (p && p->instead)
-		return err_set(r->e, "permissions: `%s` has no host by itself: %s", word,
-			       p->instead);
+		return err_set(r->e, "permission `%s` has no host by itself: %s", word, p->instead);
 	return switch_id(r, on ? word : word + 1, on, 0);
 }
 
@@ -149,7 +131,7 @@ static int switch_preset(struct resolving *r, enum network_base base)
 static int refuse_removed(const struct resolving *r, const char *id)
 {
 	return err_set(r->e,
-		       "permissions: `%s` is taken away by the organisation's policy, which nobody "
+		       "permission `%s` is taken away by the organisation's policy, which nobody "
 		       "below can change; leave it out",
 		       id);
 }

@@ -223,7 +223,7 @@ def permissions_of_a_file_are_shown_and_must_be_known():
     assert on == sorted(on) and all(permission["says"] for permission in model["permissions"])
     assert "install:rust" in run("policy", "check", "ids.yaml").stdout
     write("permissions: [install:rst]\n", "ids.yaml")
-    refused(run("policy", "check", "ids.yaml"), "ids.yaml: permissions:", "did you mean `install:rust`")
+    refused(run("policy", "check", "ids.yaml"), "ids.yaml: permission `install:rst`", "did you mean `install:rust`")
     write("permissions: [site:example.com]\n", "ids.yaml")
     refused(run("policy", "check", "ids.yaml"), "ids.yaml:1:15", "`allow`")
     write("version: 7\n", "ids.yaml")

@@ -207,9 +207,10 @@ static void what_is_not_known_is_named_with_the_nearest(void **state)
 	struct policy_sources s = sources(claude);
 
 	assert_refused("{permissions: [gitub]}", &s,
-		       "permissions: `gitub` is not known; did you mean `github`?");
+		       "permission `gitub` is not known; did you mean `github`?");
 	assert_refused("{permissions: ['-install:rst']}", &s, "did you mean `install:rust`?");
-	assert_refused("{permissions: [xyzzyxyzzy]}", &s, "`sandgate net permissions` lists them");
+	assert_refused("{permissions: [xyzzyxyzzy]}", &s,
+		       "`sandgate net permissions` lists those there are");
 	assert_refused("{permissions: ['model:azure']}", &s,
 		       "has no host by itself: name the resource");
 }
