@@ -6,21 +6,13 @@
 
 #include "policy/strings.h"
 
-static bool is_language(const struct catalogue *c, const char *id)
-{
-	for (size_t i = 0; i < c->n_languages; i++)
-		if (strcmp(c->languages[i].permission, id) == 0)
-			return true;
-	return false;
-}
-
 bool permission_is_on(const struct permission_view *v, const struct permission *p)
 {
 	const struct preset *standard = catalogue_preset(v->catalogue, "standard");
 
 	if (!standard || !catalogue_preset_has(v->catalogue, standard, p->id))
 		return false;
-	return !is_language(v->catalogue, p->id) || string_list_has(v->languages, p->id);
+	return !catalogue_is_language(v->catalogue, p->id) || string_list_has(v->languages, p->id);
 }
 
 /* ---- Hosts ---- */
