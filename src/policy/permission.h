@@ -116,9 +116,6 @@ const struct language *catalogue_language_of_file(const struct catalogue *c, con
 /* Is the permission one of those that a project's files show? */
 bool catalogue_is_language(const struct catalogue *c, const char *id);
 
-/* Is the permission one of those that a project's files show? */
-bool catalogue_is_language(const struct catalogue *c, const char *id);
-
 /* The nearest known id, preset or base for a word that is none, or NULL. */
 const char *catalogue_nearest(const struct catalogue *c, const char *word);
 
