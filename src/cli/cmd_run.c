@@ -13,7 +13,7 @@ static int run_new(const struct args *a, const struct run_options *o)
 	struct err e;
 	int status = stored_create(o, &e);
 
-	return status ? cli_fail(status, &e) : run_named(a, o->name, o->sources);
+	return status ? cli_fail(status, &e) : run_stored(a, o->name, o->sources);
 }
 
 static int run_with(const struct args *a, const struct sources *s)

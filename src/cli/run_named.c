@@ -161,13 +161,14 @@ static int run_inside(const struct args *a, const char *name, struct err *e)
 	return *e->text ? cli_fail(status, e) : status;
 }
 
-static int run_alone(const struct args *a, const char *name, const struct sources *s, struct err *e)
+int run_stored(const struct args *a, const char *name, const struct sources *s)
 {
 	struct stored st;
-	int status = stored_open(name, s, args_values(a, RUN_ENV), &st, e);
+	struct err e;
+	int status = stored_open(name, s, args_values(a, RUN_ENV), &st, &e);
 
 	if (status)
-		return cli_fail(status, e);
+		return cli_fail(status, &e);
 	st.o.quiet = args_has(a, RUN_QUIET);
 	st.o.argv = a->rest;
 	st.o.written = a->written;
@@ -187,5 +188,5 @@ int run_named(const struct args *a, const char *name, const struct sources *s)
 	status = change_policy(a, name, &e);
 	if (status)
 		return cli_fail(status, &e);
-	return known == KNOWN_RUNS ? run_inside(a, name, &e) : run_alone(a, name, s, &e);
+	return known == KNOWN_RUNS ? run_inside(a, name, &e) : run_stored(a, name, s);
 }

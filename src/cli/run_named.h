@@ -12,4 +12,7 @@
  */
 int run_named(const struct args *a, const char *name, const struct sources *s);
 
+/* One that is kept and does not run is started as it is, for the command. */
+int run_stored(const struct args *a, const char *name, const struct sources *s);
+
 #endif

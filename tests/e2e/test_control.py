@@ -19,7 +19,8 @@ def test_ls_lists_what_runs(sandgate, person):
     rows = sandgate.json("ls")
     assert [row["name"] for row in rows] == [box.name]
     assert list(rows[0]) == ["name", "network", "engine", "uptime_s", "flows_open", "refused",
-                             "generation"]
+                             "generation", "state"]
+    assert rows[0]["state"] == "running"
     assert rows[0]["engine"] == "bwrap" and rows[0]["network"] == "deny"
     assert box.name in sandgate("ls").out
     box.stop()
@@ -135,10 +136,10 @@ def test_colours_only_on_a_terminal(sandgate, terminal):
 
 
 def test_a_folder_of_a_sandbox_that_died_is_cleaned(sandgate):
-    """A supervisor that was killed leaves a folder: it is not listed, and the name is free again."""
+    """A supervisor that was killed leaves a folder: it is not said to run, and the name is free again."""
     box = sandgate.box("--net", "deny")
     box.process.kill()
     box.process.wait()
-    assert sandgate.json("ls") == []
+    assert [row["state"] for row in sandgate.json("ls")] == ["stopped"]
     again = sandgate("run", "--name", box.name, "--net", "deny", "--", "echo", "again")
     assert again.out == "again\n", again
