@@ -25,14 +25,13 @@ struct gate {
 	struct tun *tun;
 	struct pipes *pipes;
 	struct quota *quota;
-	struct wildcards *wildcards;
 	struct flows *flows;
 	struct datagrams *datagrams; /* UDP and echo */
 	struct publisher *publisher;
 	struct control *control;
 	struct addr gate_v4, gate_v6, sandbox_v4, sandbox_v6; /* in the airlock */
-	struct gate_counters *counters;
-	struct dns_counters *dns_counters;
+	const struct gate_totals *totals;
+	struct gate_counters *counters; /* of the totals, as `refusals` and `quota` */
 };
 
 #endif

@@ -7,14 +7,13 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
+#include "gate/counted.h"
 #include "gate/datagrams.h"
 #include "gate/dns_server.h"
 #include "gate/flow.h"
 #include "gate/gate.h"
 #include "gate/new_policy.h"
 #include "gate/passed_fd.h"
-#include "gate/wildcards.h"
-#include "policy/permission.h"
 
 enum { MESSAGE_MAX = 1024 * 1024 };
 
@@ -34,88 +33,20 @@ struct request {
 
 /* ---- answers ---- */
 
-static void append_wildcard(void *ctx, const struct dns_wildcard *w)
-{
-	json_t *names = json_array();
-
-	for (size_t i = 0; i < w->n_names; i++)
-		json_array_append_new(names, json_string(w->names[i].s));
-	json_array_append_new(ctx, json_pack("{s:o, s:o, s:I}", "wildcard",
-					     json_sprintf("*.%s", w->wildcard->s), "names", names,
-					     "seen", (json_int_t)w->seen));
-}
-
 static json_t *answer_status(struct gate *g, const struct request *r)
 {
-	const struct gate_counters *c = g->counters;
-	json_t *wildcards = json_array();
-	const struct dns_counters dns = *g->dns_counters;
-
-	wildcards_each(g->wildcards, append_wildcard, wildcards);
-	return json_pack(
-		"{s:I, s:{s:I, s:I}, s:{s:I, s:I, s:I, s:I}, s:{s:I, s:I, s:I}, s:{s:I, s:I}, s:I, s:I, s:I, s:o}",
-		"generation", (json_int_t)ruleset_generation(g->rules), "frames", "denied",
-		(json_int_t)(c->frames_denied + dns.refused), "noise", (json_int_t)c->frames_noise,
-		"flows", "opened", (json_int_t)c->flows_opened, "refused",
-		(json_int_t)c->flows_refused, "open",
-		(json_int_t)(flows_open(g->flows) + datagrams_open(g->datagrams)), "sending",
-		(json_int_t)flows_sending(g->flows), "dns", "answered", (json_int_t)dns.answered,
-		"refused", (json_int_t)dns.refused, "failed", (json_int_t)dns.failed, "requests",
-		"inspected", (json_int_t)c->requests_inspected, "refused",
-		(json_int_t)c->requests_refused, "bytes_out", (json_int_t)c->bytes_out, "bytes_in",
-		(json_int_t)c->bytes_in, "refusals", (json_int_t)refusals_total(g->refusals),
-		"wildcards", wildcards);
-}
-
-struct refusal_list {
-	const struct gate *gate;
-	json_t *rows;
-};
-
-static json_t *string_or_null(const char *s)
-{
-	return s && s[0] ? json_string(s) : json_null();
-}
-
-static void append_refusal(void *ctx, const struct refusal *what, uint64_t count)
-{
-	struct refusal_list *list = ctx;
-	const struct gate *g = list->gate;
-	const struct permission *covering = NULL;
-	struct destination d = {
-		.kind = what->proto == RECORD_DNS ? DEST_LOOKUP : DEST_CONNECT,
-		.name = what->name,
-		.addr = what->addr,
-		.port = what->port,
-		.proto = what->proto == RECORD_UDP || what->proto == RECORD_QUIC ? PROTO_UDP
-			 : what->proto == RECORD_ICMP				 ? PROTO_ICMP
-										 : PROTO_TCP,
+	struct gate_now now = {
+		.generation = ruleset_generation(g->rules),
+		.open = flows_open(g->flows) + datagrams_open(g->datagrams),
+		.sending = flows_sending(g->flows),
 	};
-	char remedy[REMEDY_MAX], address[ADDR_TEXT_MAX];
 
-	remedy_format(&g->remedy, &d, what->reason, remedy);
-	/* Where no command would help, no permission would. */
-	if (remedy[0] && g->remedy.catalogue)
-		covering = catalogue_covering(g->remedy.catalogue, &d, g->remedy.on);
-	json_array_append_new(
-		list->rows,
-		json_pack("{s:s, s:o, s:o, s:i, s:s, s:I, s:o, s:o, s:o}", "proto",
-			  record_proto_word(what->proto), "name",
-			  string_or_null(what->name ? what->name->s : NULL), "address",
-			  string_or_null(what->addr ? addr_format(what->addr, address) : NULL),
-			  "port", (int)what->port, "reason", reason_word(what->reason), "count",
-			  (json_int_t)count, "remedy", string_or_null(remedy), "permission",
-			  string_or_null(covering ? covering->id : NULL), "attempt",
-			  string_or_null(covering ? covering->attempt : NULL)));
+	return counted_status(g->totals, &now);
 }
 
 static json_t *answer_refusals(struct gate *g, const struct request *r)
 {
-	struct refusal_list list = {g, json_array()};
-
-	refusals_each(g->refusals, append_refusal, &list);
-	return json_pack("{s:o, s:I}", "refusals", list.rows, "other",
-			 (json_int_t)refusals_other(g->refusals));
+	return counted_refusals(g->totals->refusals, &g->remedy);
 }
 
 /* ---- what the supervisor follows on the host ---- */
@@ -279,7 +210,8 @@ static void answer(struct control *c, json_t *request, int passed)
 	if (o)
 		json_object_set_new(o, "ok", json_true());
 	else
-		o = json_pack("{s:b, s:o}", "ok", 0, "why", string_or_null(e.text));
+		o = json_pack("{s:b, s:o}", "ok", 0, "why",
+			      e.text[0] ? json_string(e.text) : json_null());
 	json_object_set_new(o, "op", json_string(op ? op : ""));
 	send_object(c->watch.fd, o);
 }

@@ -68,8 +68,8 @@ static int begin_names(struct gate *g, const struct gate_setup *s, struct err *e
 	struct dns_server_config c = {
 		.loop = g->loop,
 		.journal = g->journal,
-		.wildcards = g->wildcards,
-		.counters = g->dns_counters,
+		.wildcards = g->totals->wildcards,
+		.counters = g->totals->dns,
 		.remedy = &g->remedy,
 		.rules = (const struct ruleset *const *)&g->rules,
 		.host = g->host,
@@ -94,16 +94,15 @@ static void take_totals(struct gate *g, const struct gate_totals *t)
 {
 	totals_mend(t);
 	g->counters = t->counters;
-	g->dns_counters = t->dns;
+	g->totals = t;
 	g->refusals = t->refusals;
 	g->quota = t->quota;
-	g->wildcards = t->wildcards;
 }
 
 int parts_make(struct gate *g, const struct gate_setup *s, struct err *e)
 {
 	uint32_t max_flows = size_flows(s->rules);
-	struct gate_totals own;
+	static struct gate_totals own;
 
 	if (!s->totals && totals_make(&own, e) != 0)
 		return -1;

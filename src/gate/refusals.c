@@ -176,6 +176,17 @@ void refusals_mend(struct refusals *r)
 	r->other = r->total - counted;
 }
 
+struct refusals *refusals_copy(const struct refusals *r)
+{
+	struct refusals *copy = refusals_new();
+
+	if (!copy)
+		return NULL;
+	memcpy(copy, r, sizeof(*copy));
+	refusals_mend(copy);
+	return copy;
+}
+
 uint64_t refusals_total(const struct refusals *r)
 {
 	return r->total;

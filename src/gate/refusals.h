@@ -26,6 +26,8 @@ struct refusals *refusals_new(void);
 void refusals_free(struct refusals *r);
 /* Drops what another process left half-written; its count goes to the rest. */
 void refusals_mend(struct refusals *r);
+/* A whole one of whatever is there, the caller's; it may change meanwhile. NULL without memory. */
+struct refusals *refusals_copy(const struct refusals *r);
 void refusals_note(struct refusals *r, const struct refusal *what);
 
 /* All that was ever noted, and what is in no group any more. */

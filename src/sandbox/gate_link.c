@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
+#include "gate/counted.h"
 #include "sandbox/memory_file.h"
 #include "sandbox/pidfd.h"
 
@@ -87,6 +88,16 @@ json_t *gate_link_ask(struct gate_link *g, json_t *request, int timeout_ms)
 		return m;
 	json_decref(m);
 	return NULL;
+}
+
+json_t *gate_link_counted(struct gate_link *g, const char *op, int timeout_ms)
+{
+	json_t *answer = gate_link_ask(g, json_pack("{s:s}", "op", op), timeout_ms);
+
+	if (answer || !g->totals.counters)
+		return answer;
+	return strcmp(op, "refusals") == 0 ? counted_refusals_untrusted(&g->totals, &g->remedy)
+					   : counted_status_untrusted(&g->totals, g->generation);
 }
 
 /* --- another policy --- */
@@ -234,7 +245,8 @@ static void forget(struct gate_link *g)
 		close(g->pidfd);
 	if (g->control >= 0)
 		close(g->control);
-	*g = (struct gate_link){.pidfd = -1, .control = -1, .totals = g->totals};
+	g->pid = 0;
+	g->pidfd = g->control = -1;
 }
 
 /* Ends it, orderly if it takes the hint, and waits for its end. */
@@ -260,7 +272,9 @@ int gate_link_start(struct gate_link *g, const struct gate_setup *s, struct err 
 	pid_t self = getpid();
 	int pair[2], rc;
 
-	*g = (struct gate_link){.pidfd = -1, .control = -1, .totals = g->totals};
+	g->pidfd = g->control = -1;
+	g->remedy = (struct remedy_for){.sandbox = s->sandbox, .catalogue = s->catalogue};
+	g->generation = ruleset_generation(s->rules);
 	if (!g->totals.counters && totals_make(&g->totals, e) != 0)
 		return -1;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)

@@ -21,6 +21,8 @@ struct gate_link {
 	int pidfd;		   /* readable when it has ended */
 	int control;		   /* readable only between requests when it has ended */
 	struct gate_totals totals; /* what the gates of this link have counted: outlives each */
+	struct remedy_for remedy;  /* for whom, as the last one was started */
+	uint64_t generation;	   /* of the policy that it has */
 };
 
 /* A policy of a million names takes a second or two to read. */
@@ -38,6 +40,12 @@ int gate_link_start(struct gate_link *g, const struct gate_setup *s, struct err 
  * time, answered something else, or could not do it.
  */
 json_t *gate_link_ask(struct gate_link *g, json_t *request, int timeout_ms);
+
+/*
+ * The answer to "status" or "refusals"; when there is no gate that gives one, what the gates before
+ * have counted, with nothing open. NULL without a gate ever, or without memory.
+ */
+json_t *gate_link_counted(struct gate_link *g, const char *op, int timeout_ms);
 
 /*
  * Another policy, resolved, from here on: all of it or nothing. 0: it decides, open flows that it

@@ -5,11 +5,10 @@
 #include "sandbox/summary.h"
 #include "sandbox/supervisor.h"
 
-/* The gate's answer, or NULL: it has none, or is being replaced right now. */
+/* The gate's answer, or what it has counted while it is being replaced; NULL without a network. */
 static json_t *ask_gate(struct supervisor *s, const char *op)
 {
-	return s->networked ? gate_link_ask(&s->gate, json_pack("{s:s}", "op", op), GATE_ANSWER_MS)
-			    : NULL;
+	return s->networked ? gate_link_counted(&s->gate, op, GATE_ANSWER_MS) : NULL;
 }
 
 static json_int_t number_at(const json_t *status, const char *group, const char *key)

@@ -216,8 +216,8 @@ static void say_first_lines(const struct supervisor *s)
 
 static void say_refusals(struct supervisor *s)
 {
-	json_t *answer = gate_link_ask(&s->gate, json_pack("{s:s}", "op", "refusals"), CLOSING_MS);
-	json_t *status = gate_link_ask(&s->gate, json_pack("{s:s}", "op", "status"), CLOSING_MS);
+	json_t *answer = gate_link_counted(&s->gate, "refusals", CLOSING_MS);
+	json_t *status = gate_link_counted(&s->gate, "status", CLOSING_MS);
 	struct suggestions refused = {
 		.catalogue = live_policy_sources(&s->live, s->options).catalogue,
 		.on = s->live.policy.resolved.on,

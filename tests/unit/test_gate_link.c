@@ -49,8 +49,8 @@ static void start(const char *yaml)
 	int pair[2];
 	struct err e;
 
-	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair),
-			 0);
+	assert_int_equal(
+		socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair), 0);
 	s.tun = pair[0];
 	tun = pair[1];
 	s.rules = ruleset_compile(&p, 1, &e);
@@ -228,6 +228,24 @@ static void the_groups_of_refusals_outlive_a_killed_gate(void **state)
 	json_decref(m);
 }
 
+/* While one gate is dead and the next is not there, what was counted is told all the same. */
+static void without_a_gate_the_numbers_are_there(void **state)
+{
+	json_t *m;
+
+	start("network: deny\n");
+	assert_true(is_refused("93.184.0.1", 123));
+	kill_gate();
+	m = gate_link_counted(&link_, "status", 5000);
+	assert_int_equal(json_integer_value(json_object_get(m, "refusals")), 1);
+	assert_int_equal(json_integer_value(json_object_get(m, "generation")), 1);
+	json_decref(m);
+	m = gate_link_counted(&link_, "refusals", 5000);
+	assert_int_equal(json_array_size(json_object_get(m, "refusals")), 1);
+	json_decref(m);
+	start("network: deny\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -239,6 +257,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(numbers_outlive_a_killed_gate, begin, end),
 		cmocka_unit_test_setup_teardown(the_groups_of_refusals_outlive_a_killed_gate, begin,
 						end),
+		cmocka_unit_test_setup_teardown(without_a_gate_the_numbers_are_there, begin, end),
 	};
 	sigset_t all;
 

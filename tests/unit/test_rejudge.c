@@ -165,6 +165,34 @@ static void an_address_that_is_denied_now_is_cut(void **state)
 	rig_close(&stays);
 }
 
+static void a_host_port_that_is_taken_away_is_cut(void **state)
+{
+	struct rig_flow gone, stays;
+
+	begin("network: deny\nhost_ports: [5432, 6379]\n");
+	gone = rig_open(&rig, "192.0.0.1", 5432);
+	stays = rig_open(&rig, "192.0.0.1", 6379);
+	change("network: deny\nhost_ports: [6379]\n");
+	expect_cut(&gone, REASON_PORT_NOT_ALLOWED);
+	expect_lives(&stays);
+	rig_close(&stays);
+}
+
+/* The kill switch: nothing at all is admitted. */
+static void none_cuts_all_of_it(void **state)
+{
+	struct rig_flow a, b;
+
+	begin("network: any\n");
+	a = rig_open(&rig, "93.184.0.1", 22);
+	b = rig_open(&rig, "93.184.0.2", 443);
+	change("network: none\n");
+	assert_false(rig_is_open(&a) || rig_is_open(&b));
+	assert_int_equal(flows_open(rig.gate->flows), 0);
+	rig_close(&a);
+	rig_close(&b);
+}
+
 static void a_port_that_is_taken_away_is_cut(void **state)
 {
 	struct rig_flow gone, stays;
@@ -471,6 +499,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(an_address_that_is_denied_now_is_cut, end),
+		cmocka_unit_test_teardown(a_host_port_that_is_taken_away_is_cut, end),
+		cmocka_unit_test_teardown(none_cuts_all_of_it, end),
 		cmocka_unit_test_teardown(a_port_that_is_taken_away_is_cut, end),
 		cmocka_unit_test_teardown(a_denied_name_cuts_a_flow_to_its_address, end),
 		cmocka_unit_test_teardown(
