@@ -116,6 +116,20 @@ static bool yields(const struct rule *old, const struct rule *new)
 					   : rule_takes_all_of(new, old);
 }
 
+/* Does the organisation itself except some of it from a deny of theirs? */
+static bool is_excepted(const struct organisation *o, const struct rule *deny, const struct rule *r)
+{
+	for (size_t i = 0; i < o->rules.n; i++) {
+		const struct rule *allow = &o->rules.v[i];
+
+		if (allow->effect == EFFECT_ALLOW && !rule_has_same_target(allow, deny) &&
+		    rule_target_holds(deny, allow) && rule_target_holds(allow, r) &&
+		    rule_scopes_meet(allow, r))
+			return true;
+	}
+	return false;
+}
+
 static int refuse_organisation(struct making *m, const struct rule *r)
 {
 	const struct organisation *o = m->s->organisation;
@@ -127,7 +141,7 @@ static int refuse_organisation(struct making *m, const struct rule *r)
 		const struct rule *deny = &o->rules.v[i];
 
 		if (deny->effect == EFFECT_DENY && rule_target_holds(deny, r) &&
-		    rule_takes_all_of(deny, r))
+		    rule_takes_all_of(deny, r) && !is_excepted(o, deny, r))
 			return err_set(m->e,
 				       "`%s` cannot be allowed: the organisation's policy denies "
 				       "`%s`, which nobody below can change",

@@ -220,6 +220,7 @@ static void what_the_organisation_holds_cannot_be_changed(void **state)
 {
 	struct err e;
 	static const char text[] = "{\"deny\": [\"*.evil.example\", \"10.0.0.0/8\"],"
+				   "\"allow\": [\"good.evil.example\"],"
 				   "\"permissions_removed\": [\"time\"]}";
 
 	assert_int_equal(
@@ -231,6 +232,8 @@ static void what_the_organisation_holds_cannot_be_changed(void **state)
 	assert_refused("network: deny", ALLOW("10.1.2.3:22"), "denies `10.0.0.0/8`");
 	assert_refused("network: deny", ALLOW("time"), "taken away by the organisation's policy");
 	assert_change("network: deny", ALLOW("a.example"), "{network: deny, allow: [a.example]}");
+	assert_change("network: deny", ALLOW("good.evil.example"),
+		      "{network: deny, allow: [good.evil.example]}");
 	organisation_free(&organisation);
 	assert_int_equal(organisation_parse(span_of_string("{\"locked\": true}"), "o",
 					    &little_catalogue, &organisation, &e),

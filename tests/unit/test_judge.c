@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,7 +31,30 @@ static struct name name(const char *text)
 	return n;
 }
 
-/* A gate under a policy, as the command line spells it. */
+static void begin_with(const struct policy *p)
+{
+	struct err e;
+
+	gate = (struct gate){.loop = loop_new(8), .names = names_new(), .host = &host};
+	gate.rules = ruleset_compile(p, 1, &e);
+	gate.gate_v4 = address("192.0.0.1");
+	gate.gate_v6 = address("fd73:616e:6467:1::1");
+	assert_non_null(gate.rules);
+}
+
+/* A gate under a policy, as a file has it. */
+static void begin_file(const char *yaml)
+{
+	struct policy p;
+	struct err e;
+
+	if (policy_parse(span_of_string(yaml), POLICY_YAML, "f", &p, &e))
+		fail_msg("%s", e.text);
+	begin_with(&p);
+	policy_free(&p);
+}
+
+/* The same, as the command line spells it. */
 static void begin(const char *net, const char *const *allow, const char *const *deny)
 {
 	struct policy p;
@@ -45,11 +69,7 @@ static void begin(const char *net, const char *const *allow, const char *const *
 	for (; deny && *deny; deny++)
 		if (policy_add_item(&p, NULL, EFFECT_DENY, *deny, &e) != 0)
 			fail_msg("%s", e.text);
-	gate = (struct gate){.loop = loop_new(8), .names = names_new(), .host = &host};
-	gate.rules = ruleset_compile(&p, 1, &e);
-	gate.gate_v4 = address("192.0.0.1");
-	gate.gate_v6 = address("fd73:616e:6467:1::1");
-	assert_non_null(gate.rules);
+	begin_with(&p);
 	policy_free(&p);
 }
 
@@ -119,6 +139,57 @@ static void a_denied_name_is_refused_though_its_address_is_listed(void **state)
 	bind_name("db.example.com", "93.184.0.1");
 	assert_int_equal(judge("93.184.0.1", 5432, PROTO_TCP).kind, JUDGED_REFUSED);
 	assert_int_equal(judge("93.184.0.1", 22, PROTO_TCP).kind, JUDGED_FORWARD);
+}
+
+/* Listing an address admits its connections, and not the requests that are denied to its name. */
+static void denied_requests_are_looked_for_at_a_listed_address(void **state)
+{
+	struct endpoint to = {.addr = address("93.184.0.1"), .port = 80};
+	struct name right = name("a.example.com");
+
+	begin_file("network: deny\n"
+		   "allow: [93.184.0.1]\n"
+		   "deny: [{host: a.example.com, ports: [80], methods: [POST]}]\n");
+	assert_false(judge("93.184.0.1", 80, PROTO_TCP).verdict.check_name);
+	bind_name("a.example.com", "93.184.0.1");
+	assert_int_equal(judge("93.184.0.1", 80, PROTO_TCP).kind, JUDGED_FORWARD);
+	assert_true(judge("93.184.0.1", 80, PROTO_TCP).verdict.check_name);
+	assert_false(judge("93.184.0.1", 22, PROTO_TCP).verdict.check_name);
+	assert_true(judge_server_name(&gate, &to, PROTO_TCP, &right, "GET", "/").allow);
+	assert_int_equal(judge_server_name(&gate, &to, PROTO_TCP, &right, "POST", "/").reason,
+			 REASON_DENIED_BY_RULE);
+}
+
+/* What is encrypted DNS stays so at whatever port, also where the base admits every address. */
+static void a_resolver_is_refused_by_its_name_at_any_port(void **state)
+{
+	begin_file("{network: open, allow: [dns.google]}");
+	assert_int_equal(judge("8.8.8.8", 8443, PROTO_TCP).kind, JUDGED_FORWARD);
+	bind_name("dns.google", "8.8.8.8");
+	assert_int_equal(judge("8.8.8.8", 8443, PROTO_TCP).verdict.reason, REASON_ENCRYPTED_DNS);
+	assert_int_equal(judge("8.8.8.8", 443, PROTO_TCP).kind, JUDGED_FORWARD);
+}
+
+/* A deny of a name's TCP 443 is held inside QUIC; one of UDP is seen there at all. */
+static void a_deny_is_held_inside_quic(void **state)
+{
+	static const char *const denied[] = {"'a.example.com:443'", "'a.example.com:443/udp'",
+					     "a.example.com"};
+	struct endpoint to = {.addr = address("93.184.0.1"), .port = 443};
+	struct name wrong = name("a.example.com"), right = name("b.example.com");
+	char text[128];
+
+	for (size_t i = 0; i < sg_array_len(denied); i++) {
+		snprintf(text, sizeof(text), "{network: open, quic: allow, deny: [%s]}", denied[i]);
+		begin_file(text);
+		assert_int_equal(judge("93.184.0.1", 443, PROTO_UDP).kind, JUDGED_FORWARD);
+		assert_true(judge_server_name(&gate, &to, PROTO_UDP, &right, NULL, NULL).allow);
+		assert_int_equal(
+			judge_server_name(&gate, &to, PROTO_UDP, &wrong, NULL, NULL).reason,
+			REASON_DENIED_BY_RULE);
+		if (i + 1 < sg_array_len(denied))
+			end(NULL);
+	}
 }
 
 /* Two names on one address of a CDN: the allowed one is reached, whatever the other's fate. */
@@ -277,6 +348,9 @@ int main(void)
 		cmocka_unit_test_teardown(a_denied_name_is_refused_at_its_address, end),
 		cmocka_unit_test_teardown(a_denied_name_is_refused_though_its_address_is_listed,
 					  end),
+		cmocka_unit_test_teardown(denied_requests_are_looked_for_at_a_listed_address, end),
+		cmocka_unit_test_teardown(a_resolver_is_refused_by_its_name_at_any_port, end),
+		cmocka_unit_test_teardown(a_deny_is_held_inside_quic, end),
 		cmocka_unit_test_teardown(one_allowed_name_of_an_address_is_enough, end),
 		cmocka_unit_test_teardown(a_denied_address_stands_whatever_its_names, end),
 		cmocka_unit_test_teardown(a_web_port_by_name_is_judged_again_inside, end),
