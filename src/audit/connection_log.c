@@ -2,9 +2,10 @@
 /*
  * Theory of operation
  *
- * Lines are gathered in a buffer that is written when CONNECTION_LOG_FLUSH_MS have passed, or when the next
- * line does not fit. A write that the disk cuts short is taken back (ftruncate) and its lines are
- * counted as dropped. A new file is begun between two writes, never within one.
+ * Lines are gathered in a buffer that is written CONNECTION_LOG_FLUSH_MS after it was last written,
+ * at once when that is longer ago, or when the next line does not fit. A write that the disk cuts
+ * short is taken back (ftruncate) and its lines are counted as dropped. A new file is begun between
+ * two writes, never within one.
  */
 #include "audit/connection_log.h"
 
@@ -27,6 +28,7 @@ struct connection_log {
 	uint64_t dropped; /* since the last line */
 	uint64_t told;	  /* of those before, by lines that are in the buffer */
 	mono_t due;	  /* of what the buffer holds */
+	mono_t flushed;	  /* when it was last written */
 	size_t n, lines;  /* in the buffer */
 	double tokens;	  /* lines of refusals that may be written at once */
 	mono_t filled;
@@ -149,7 +151,7 @@ static int write_buffer(struct connection_log *c)
 {
 	ssize_t n;
 
-	if (c->fd >= 0 && c->size >= c->most) {
+	if (c->fd >= 0 && c->size && c->size + c->n > c->most) {
 		close(c->fd);
 		c->fd = -1;
 	}
@@ -174,6 +176,7 @@ void connection_log_flush(struct connection_log *c)
 		return;
 	if (write_buffer(c))
 		drop_buffer(c);
+	c->flushed = mono_now();
 	c->n = 0;
 	c->lines = 0;
 	c->told = 0;
@@ -226,7 +229,7 @@ void connection_log_put(struct connection_log *c, struct event_printer *p, const
 		return;
 	}
 	if (c->n == 0)
-		c->due = mono_add_ms(now, CONNECTION_LOG_FLUSH_MS);
+		c->due = mono_add_ms(c->flushed, CONNECTION_LOG_FLUSH_MS);
 	c->n += line.n;
 	c->lines++;
 	c->seq++;
