@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,13 +20,29 @@ static const char sandboxes[] = "sandboxes";
 
 /* --- the folders --- */
 
+/* Root of a user namespace alone may not write there; its state is in its home then, as a person's. */
+static bool is_system_root(void)
+{
+	return geteuid() == 0 &&
+	       (access("/var/lib/sandgate", W_OK) == 0 || access("/var/lib", W_OK) == 0);
+}
+
+/* HOME, or where the system says that it is: a service may have no HOME. */
+static const char *find_home(void)
+{
+	const char *home = getenv("HOME");
+	const struct passwd *entry = home ? NULL : getpwuid(geteuid());
+
+	return entry ? entry->pw_dir : home;
+}
+
 int state_dir_path(char out[PATH_MAX], struct err *e)
 {
-	const char *xdg = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+	const char *xdg = getenv("XDG_STATE_HOME"), *home = find_home();
 	char path[PATH_MAX];
 	int n;
 
-	if (geteuid() == 0)
+	if (is_system_root())
 		n = snprintf(path, sizeof(path), "/var/lib/sandgate");
 	else if (xdg && *xdg == '/')
 		n = snprintf(path, sizeof(path), "%s/sandgate", xdg);
