@@ -6,12 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/printable.h"
+
 /* A message may quote what a person or a file wrote: none of it reaches a terminal as control. */
 static void make_printable(char *s)
 {
 	for (; *s; s++)
-		if ((unsigned char)*s < 0x20 || *s == 0x7f)
-			*s = '?';
+		for (size_t n = printable_control(s); n; n--)
+			s[n - 1] = '?';
 }
 
 int err_set(struct err *e, const char *fmt, ...)

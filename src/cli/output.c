@@ -9,6 +9,7 @@
 
 #include "base/compiler.h"
 #include "base/err.h"
+#include "base/printable.h"
 
 enum { CELL_MAX = 512, COLUMNS_MAX = 8 };
 
@@ -26,14 +27,6 @@ static bool is_coloured(void)
 	return isatty(STDOUT_FILENO) && !(no && *no) && term && strcmp(term, "dumb") != 0;
 }
 
-/* How many octets at s are one control: C0 and DEL, or C1 as UTF-8 writes it (U+0080..U+009F). */
-static size_t control_length(const unsigned char *s)
-{
-	if (s[0] < 0x20 || s[0] == 0x7f)
-		return 1;
-	return s[0] == 0xc2 && s[1] >= 0x80 && s[1] <= 0x9f ? 2 : 0;
-}
-
 void output_text(const char *text, enum style style)
 {
 	bool coloured = style != STYLE_PLAIN && is_coloured();
@@ -42,10 +35,10 @@ void output_text(const char *text, enum style style)
 		return;
 	if (coloured)
 		fputs(style_codes[style], stdout);
-	for (const unsigned char *s = (const unsigned char *)text; *s;) {
-		size_t control = *s == '\n' ? 0 : control_length(s);
+	for (const char *s = text; *s;) {
+		size_t control = *s == '\n' ? 0 : printable_control(s);
 
-		putchar(control ? '?' : *s);
+		putchar(control ? '?' : (unsigned char)*s);
 		s += control ? control : 1;
 	}
 	if (coloured)

@@ -20,7 +20,7 @@
 #include "sandbox/run.h"
 #include "sandbox/state_dir.h"
 
-enum { SHOWN_LINES_MAX = 40 };
+enum { SHOWN_LINES_MAX = 200 };
 
 /* --- looking --- */
 
@@ -169,6 +169,15 @@ int run_project_begin(struct run_project *p, const struct policy_words *w,
 
 /* --- the file --- */
 
+/* Names and paths may be an agent's making: only plain ASCII reaches the terminal. */
+static void put_plain(const char *prefix, const char *text, const char *end)
+{
+	fputs(prefix, stderr);
+	for (; *text; text++)
+		fputc(*text >= ' ' && *text < 0x7f ? *text : '?', stderr);
+	fputs(end, stderr);
+}
+
 /* What the file grants, as lines on standard error. */
 static int show(const struct project_file *file, const struct policy *policy, struct err *e)
 {
@@ -178,17 +187,13 @@ static int show(const struct project_file *file, const struct policy *policy, st
 
 	if (!text)
 		return err_set(e, "out of memory");
-	fprintf(stderr, "sandgate: %s asks for:\n", file->path);
-	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		struct err shown;
-
-		if (++lines > SHOWN_LINES_MAX) {
-			fprintf(stderr, "  ... and more; read the file\n");
-			break;
-		}
-		err_set(&shown, "%s", line);
-		fprintf(stderr, "  %s\n", shown.text);
-	}
+	put_plain("sandgate: ", file->path, " asks for:\n");
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+		if (++lines <= SHOWN_LINES_MAX)
+			put_plain("  ", line, "\n");
+	if (lines > SHOWN_LINES_MAX)
+		fprintf(stderr, "  ... and %u lines more: read the file before you accept it\n",
+			lines - SHOWN_LINES_MAX);
 	return 0;
 }
 

@@ -79,6 +79,23 @@ def test_what_is_not_right_stops_everything(world, sandgate, organisation, perso
     assert world.left_the_host(dns=True) == []
 
 
+def test_nor_is_what_runs_changed(world, sandgate, organisation):
+    """The policy in force stays, and says so."""
+    world.site("api.example.com")
+    organisation.install({"deny": ["evil.example.com"]})
+    box = sandgate.box("--net", "deny")
+    organisation.change("echo >> policy.json")
+    done = sandgate("net", "allow", box.name, "api.example.com")
+    assert done.status == 125 and "signature is not that of the key" in done.err, done
+    assert box.curl("https://api.example.com/").status == 6
+    organisation.install({"deny": ["evil.example.com"]})
+    assert sandgate("net", "allow", box.name, "api.example.com").ok
+    assert box.curl("https://api.example.com/").ok
+    evil = sandgate("net", "allow", box.name, "evil.example.com")
+    world.site("evil.example.com")
+    assert box.curl("https://evil.example.com/").status == 6, evil
+
+
 def test_a_signed_policy_that_is_none_stops_everything(world, sandgate, organisation):
     """Signed by hand: `org sign` refuses it."""
     refused = organisation.sign('{"denied": []}')

@@ -106,6 +106,20 @@ def test_one_that_cannot_be_read_as_a_policy_has_its_place(world, sandgate):
     assert done.status == 2 and "sandgate.yaml:2:1: unknown key `alow`" in done.err, done
 
 
+def test_what_is_shown_is_plain_text_and_all_of_it(world, sandgate):
+    """A name of a folder, or a note, could move the cursor over what is asked for."""
+    machine = world.machine
+    work = f"{machine.new_work()}/\x1b[2Jgone\u009b"
+    machine.run(["mkdir", work])
+    allowed = "".join(f"  - h{i}.example.com\n" for i in range(250))
+    machine.write(f"{work}/sandgate.yaml", "network: deny\nallow:\n  - host: a.example.com\n"
+                  f"    note: \"\\e[1A\\u202e hidden \\x9b\"\n{allowed}", "dev")
+    done = sandgate.run(cwd=work, command="true")
+    assert done.status == 2 and "a.example.com" in done.err and "h100.example.com" in done.err, done
+    assert all(c == "\n" or " " <= c <= "~" for c in done.err), ascii(done.err)
+    assert "lines more: read the file" in done.err
+
+
 def test_the_person_is_asked_on_a_terminal(world, sandgate, terminal, site):
     work = project(world.machine)
     argv = ["--", "sh", "-c", "cat; " + FETCH]

@@ -86,11 +86,15 @@ def test_a_file_that_others_may_write_is_not_used(world, sandgate):
 
 
 def test_a_change_is_in_the_host_s_own_log(world, sandgate):
-    assert sandgate("config", "set", "defaults.network", "locked").ok
-    found = world.machine.run("cat .local/state/sandgate/host/*", person="dev").stdout
-    entry = next(json.loads(line) for line in found.splitlines() if "sandgate.setting.change" in line)
-    assert (entry["name"], entry["before"], entry["after"]) == ("defaults.network", "standard", "locked")
-    assert entry["who"] == "dev (uid 1000)"
+    assert sandgate("config", "set", "audit.keep_segments", "12").ok
+    found = world.machine.run("cat .local/state/sandgate/host/*.jsonl", person="dev").stdout
+    entries = [json.loads(line) for line in found.splitlines() if "sandgate.setting.change" in line]
+    said = {key: entries[-1][key] for key in ("name", "before", "after", "who")}
+    assert said == {"name": "audit.keep_segments", "before": "0", "after": "12", "who": "dev (uid 1000)"}
+    same = len(entries)
+    assert sandgate("config", "set", "audit.keep_segments", "12").ok     # nothing changed
+    found = world.machine.run("cat .local/state/sandgate/host/*.jsonl", person="dev").stdout
+    assert found.count("sandgate.setting.change") == same
 
 
 # What they do.
