@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The lines by name, in the order of the table."""
-from . import datagrams, decision, live, sandboxes, tcp
+from . import audit, datagrams, decision, live, sandboxes, tcp
 
 LINES = {
     "bulk": tcp.bulk,
@@ -13,6 +13,7 @@ LINES = {
     "policy": live.change,
     "log": live.log,
     "refusals": live.refusals,
+    "audit": audit.audit,
     "create": sandboxes.create,
     "memory": sandboxes.memory,
     "fair": sandboxes.fair,

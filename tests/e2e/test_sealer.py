@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The audit log of a sandbox that is refused much, while its processes are killed."""
+
+import base64
+import json
+import os
+import signal
+import struct
+import time
+from subprocess import DEVNULL
+
+import pytest
+
+from program import descendants, read_proc, wait_until
+
+BOTH = pytest.mark.parametrize("person", ["dev", "root"])
+REFUSALS_A_MINUTE = 20
+# One SYN to a port that nothing allows, and again at once.
+FLOOD = """
+import errno, select, socket, time
+end, n = time.monotonic() + {seconds}, 0
+while time.monotonic() < end and n < {most}:
+    for _ in range(50):
+        s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        s.connect(("93.184.9.9", 1000))
+        try:
+            s.send(b"x")
+            n += 1
+            select.select([s], [], [], 1)
+            s.recv(1)
+        except OSError as problem:
+            assert problem.errno in (errno.ECONNREFUSED, errno.EACCES, errno.EHOSTUNREACH,
+                                     errno.ENETUNREACH, errno.EPERM), problem
+        s.close()
+print(n)
+"""
+
+
+@pytest.fixture
+def running(kept):
+    def start(*options):
+        one = kept(*options)
+        one.start()
+        return one
+    return start
+
+
+def entries(one):
+    folder = one.sandgate.world.machine.run(
+        f"cat $( [ $(id -u) = 0 ] && echo /var/lib || echo ~/.local/state )/sandgate/sandboxes/{one.name}"
+        "/audit/*.jsonl", one.sandgate.person)
+    return [json.loads(line) for line in folder.stdout.splitlines()]
+
+
+def actions(one, action):
+    return [e for e in entries(one) if e["action"] == action]
+
+
+def refused(one):
+    """What the log has: entries of refusals, and what they say was suppressed."""
+    found = actions(one, "sandgate.egress.deny")
+    return len(found), sum(e.get("suppressed", 0) for e in found)
+
+
+def totals(one):
+    return [e["totals"] for e in entries(one) if "totals" in e][-1]
+
+
+def counted(one):
+    """What the gates have counted, each before anything else: the totals in the head of the ring's file
+    (src/audit/ring.c)."""
+    base = "/var/lib" if one.sandgate.person == "root" else "/home/dev/.local/state"
+
+    def read():
+        with open(f"{base}/sandgate/sandboxes/{one.name}/ring", "rb") as f:
+            return f.read(4096)
+    head = one.sandgate.world.machine.place.call(read)
+    reasons, = struct.unpack_from("<I", head, 20)
+    return sum(struct.unpack_from(f"<{reasons}Q", head, 144))
+
+
+def process(one, name):
+    """A process of the sandbox by what ps calls it; the gate has the name of its supervisor."""
+    for pid in descendants(one.supervisor):
+        if read_proc(pid, "comm").strip() == name:
+            return pid
+    return None
+
+
+def gate(one):
+    host = os.readlink(f"/proc/{one.supervisor}/ns/net")
+    for pid in descendants(one.supervisor):
+        try:
+            if pid != one.supervisor and os.readlink(f"/proc/{pid}/ns/net") == host and any(
+                    os.readlink(f"/proc/{pid}/fd/{fd}").endswith("/tun") for fd in os.listdir(f"/proc/{pid}/fd")):
+                return pid
+        except OSError:
+            continue
+    return None
+
+
+def flood(one, seconds=60, most=10 ** 9):
+    return one.exec(["python3", "-c", FLOOD.format(seconds=seconds, most=most)], timeout=seconds + 60)
+
+
+def verified(one):
+    done = one.sandgate("audit", "verify", one.name)
+    assert done.ok, done
+    return done.out
+
+
+def private_key(one):
+    """The private part of the key, as it stands in its file."""
+    base = "/var/lib" if one.sandgate.person == "root" else "/home/dev/.local/state"
+    pem = one.sandgate.world.machine.read(f"{base}/sandgate/sandboxes/{one.name}/audit/key")
+    return base64.b64decode("".join(pem.splitlines()[1:-1]))[-32:]
+
+
+@BOTH
+def test_a_flood_of_refusals_is_counted_and_not_written(world, sandgate, running, person):
+    """20 entries in the minute, exact totals, and a log that stays small."""
+    one = running("--net", "deny")
+    sent = int(flood(one, seconds=20, most=10000).out)
+    wait_until(lambda: one.row()["refused"] >= sent, 20, "all of them")
+    assert refused(one)[0] <= REFUSALS_A_MINUTE
+    one.stop()
+    written, suppressed = refused(one)
+    assert written <= REFUSALS_A_MINUTE + 1
+    assert written + suppressed == sum(totals(one).values()) == sent
+    size = sum(len(json.dumps(e)) for e in entries(one))
+    assert size < 30000, size
+    verified(one)
+
+
+def test_what_the_audit_log_tells(world, sandgate, running):
+    world.site("api.example.com", "b.example.com")
+    one = running("--only", "api.example.com")
+    assert sandgate("net", "allow", one.name, "b.example.com").ok
+    os.kill(gate(one), signal.SIGKILL)
+    wait_until(lambda: actions(one, "sandgate.gate.restart"), 10, "the entry")
+    one.exec("curl -s4 http://93.184.9.9:81/")
+    one.stop()
+    told = entries(one)
+    assert [e["seq"] for e in told] == list(range(len(told)))
+    start, = actions(one, "sandgate.sandbox.start")
+    assert start["after"]["allow"] == ["api.example.com"] and start["who"].startswith("dev ")
+    change, = actions(one, "sandgate.policy.change")
+    assert change["who"].startswith("dev ") and change["generation"] == start["generation"] + 1
+    assert "b.example.com" in json.dumps(change["after"]) and "b.example.com" not in json.dumps(change["before"])
+    restart, = actions(one, "sandgate.gate.restart")
+    assert "signal 9" in restart["why"]
+    deny, = actions(one, "sandgate.egress.deny")
+    assert (deny["address"], deny["port"], deny["reason"]) == ("93.184.9.9", 81, "not-in-policy")
+    stop, = actions(one, "sandgate.sandbox.stop")
+    assert stop["totals"] == {"not-in-policy": 1}
+    verified(one)
+
+
+def test_a_sealer_that_is_killed_is_replaced(world, sandgate, running):
+    """Nothing of the sandbox waits for it, and nothing is lost."""
+    world.site("api.example.com")
+    one = running("--only", "api.example.com")
+    for n in range(3):
+        killed = process(one, "sandgate-sealer")
+        os.kill(killed, signal.SIGKILL)
+        assert one.exec("curl -sS4 -m 5 http://api.example.com/").ok
+        one.exec(f"curl -s4 http://93.184.9.9:{81 + n}/")
+        wait_until(lambda: process(one, "sandgate-sealer") not in (None, killed), 10, "a new sealer")
+    one.stop()
+    assert sum(totals(one).values()) == 3
+    assert [e["port"] for e in actions(one, "sandgate.egress.deny")] == [81, 82, 83]
+    assert len(actions(one, "sandgate.sealer.restart")) == 3
+    verified(one)
+
+
+def test_a_sealer_that_cannot_live_ends_the_sandbox(world, sandgate, running):
+    one = running("--net", "deny")
+    supervisor = one.supervisor
+    for _ in range(30):
+        pid = process(one, "sandgate-sealer") if one.row()["state"] == "running" else None
+        if pid:
+            os.kill(pid, signal.SIGKILL)
+        if one.row()["state"] != "running":
+            break
+        time.sleep(0.2)
+    wait_until(lambda: not os.path.exists(f"/proc/{supervisor}"), 20, "the end")
+    said = world.machine.run("cat ~/.local/state/sandgate/sandboxes/*/supervisor.log", "dev").stdout
+    assert "the sandbox is ended: the logs cannot be kept, the sealer has ended 11 times in 60 s" in said
+    verified(one)
+
+
+@pytest.mark.slow
+def test_fifty_kills_under_refusals(world, sandgate, running):
+    """kill -9 of sealer, gate and supervisor while the sandbox is refused as fast as it can try. After
+    each run the log holds, and what it accounts for is all that was ever counted."""
+    one = running("--net", "deny")
+    kills = {"sealer": 0, "gate": 0, "supervisor": 0}
+    before = 0
+    for _ in range(5):
+        pending = world.machine.popen(
+            [sandgate.path, "exec", one.name, "--", "python3", "-c",
+             FLOOD.format(seconds=60, most=10 ** 9)], sandgate.person, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL)
+        for n in range(9):
+            time.sleep(0.15 + 0.05 * n % 0.2)
+            victim = "gate" if n % 2 else "sealer"
+            pid = gate(one) if n % 2 else process(one, "sandgate-sealer")
+            if pid:
+                os.kill(pid, signal.SIGKILL)
+                kills[victim] += 1
+        sealer = process(one, "sandgate-sealer")
+        os.kill(one.supervisor, signal.SIGKILL)
+        kills["supervisor"] += 1
+        pending.wait(30)
+        if sealer:
+            wait_until(lambda: not os.path.exists(f"/proc/{sealer}"), 20, "the sealer's end")
+        verified(one)
+        one.start()
+        wait_until(lambda: actions(one, "sandgate.sandbox.start")[-1].get("totals") is not None, 10, "totals")
+        now = sum(totals(one).values())
+        assert now > before
+        before = now
+    assert sum(kills.values()) >= 45, kills
+    one.stop()
+    written, suppressed = refused(one)
+    assert written + suppressed == sum(totals(one).values()) == before == counted(one)
+    verified(one)
+    print(f"{kills}: {before} refusals, {written} written")
+
+
+@BOTH
+def test_neither_key_nor_logs_are_within_reach_of_the_gate(sandgate, running, person):
+    one = running("--net", "deny")
+    open_files = {os.readlink(f"/proc/{gate(one)}/fd/{fd}") for fd in os.listdir(f"/proc/{gate(one)}/fd")}
+    assert not any("audit" in path or "connections" in path for path in open_files), open_files
+    with open(f"/proc/{gate(one)}/mem", "rb") as memory:
+        key = private_key(one)
+        for line in read_proc(gate(one), "maps").splitlines():
+            where, rights = line.split()[:2]
+            first, last = (int(part, 16) for part in where.split("-"))
+            if "r" not in rights or "w" not in rights or last - first > 1 << 26:
+                continue
+            memory.seek(first)
+            assert key not in memory.read(last - first), line
