@@ -121,10 +121,6 @@ static void an_option_of_a_later_version_is_refused_with_words(void **state)
 	assert_refused(
 		&l, "--pcap: not in this version; frames are counted, see `sandgate help egress`, "
 		    "and not kept");
-	parse(&l, "run", "--agent=claude", "--", "true");
-	assert_refused(&l,
-		       "--agent: not in this version; agents come with the permissions; name the "
-		       "agent's hosts with --allow");
 }
 
 static void values_are_missing_empty_or_too_many(void **state)
@@ -168,6 +164,27 @@ static void arguments_are_counted(void **state)
 	args_free(&l.args);
 }
 
+static void words_may_stand_before_a_command(void **state)
+{
+	struct line l;
+
+	assert_int_equal(parse(&l, "exec", "--cwd", "/tmp", "box", "--", "ls", "--", "-l"), 0);
+	assert_string_equal(l.args.words[0], "box");
+	assert_string_equal(l.args.rest[1], "--");
+	assert_int_equal(args_named(&l.args, "cwd")->n, 1);
+	assert_int_equal(args_named(&l.args, "no-such")->n, 0);
+	args_free(&l.args);
+	parse(&l, "exec", "box", "ls", "--", "x");
+	assert_refused(&l,
+		       "exec: \"ls\" is no option; put \"--\" before the command: sandgate exec "
+		       "... -- ls");
+	parse(&l, "exec", "--", "ls");
+	assert_refused(&l, "exec: an argument is missing; see \"sandgate help exec\"");
+	parse(&l, "exec", "box");
+	assert_refused(&l, "exec: no command to run; put it after \"--\": sandgate exec ... -- "
+			   "COMMAND");
+}
+
 static void help_is_an_option_of_every_command(void **state)
 {
 	for (size_t i = 0; i < command_count; i++) {
@@ -206,14 +223,14 @@ static void commands_are_found_by_one_word_or_two(void **state)
 		       (char *[]){"polcy", "check"});
 	assert_unknown("frobnicate: unknown command; \"sandgate help\" lists all", 2,
 		       (char *[]){"frobnicate", "x"});
-	assert_unknown("net explian: unknown command; did you mean \"sandgate net explain\"?", 2,
-		       (char *[]){"net", "explian"});
-	assert_unknown("net: which of its commands? \"sandgate help net\" lists them", 1,
-		       (char *[]){"net"});
-	assert_unknown("audit: not in this version; \"sandgate help\" lists what is there", 2,
-		       (char *[]){"audit", "show"});
-	assert_unknown("net allow: not in this version; \"sandgate help\" lists what is there", 3,
-		       (char *[]){"net", "allow", "x"});
+	assert_unknown("net explian: unknown command; did you mean \"sandgate net explain\"?", 3,
+		       (char *[]){"net", "explian", "x"});
+	assert_unknown("policy: which of its commands? \"sandgate help policy\" lists them", 1,
+		       (char *[]){"policy"});
+	assert_string_equal(command_find(2, (char *[]){"net", "box"}, &used, &e)->name, "net");
+	assert_int_equal(used, 1);
+	assert_unknown("attach: not in this version; \"sandgate help\" lists what is there", 2,
+		       (char *[]){"attach", "x"});
 	assert_unknown(": unknown command; \"sandgate help\" lists all", 1, (char *[]){""});
 }
 
@@ -242,6 +259,7 @@ int main(void)
 		cmocka_unit_test(an_option_of_a_later_version_is_refused_with_words),
 		cmocka_unit_test(values_are_missing_empty_or_too_many),
 		cmocka_unit_test(arguments_are_counted),
+		cmocka_unit_test(words_may_stand_before_a_command),
 		cmocka_unit_test(help_is_an_option_of_every_command),
 		cmocka_unit_test(commands_are_found_by_one_word_or_two),
 		cmocka_unit_test(command_words_are_no_names),
