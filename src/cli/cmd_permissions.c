@@ -49,6 +49,8 @@ static const char *state_word(const struct permission_view *v, const struct perm
 {
 	if (permission_is_on(v, p))
 		return "on";
+	if (permission_is_removed(v, p))
+		return "removed";
 	if (p->asks)
 		return "asks";
 	return p->personal ? "yours" : "";
@@ -88,7 +90,7 @@ static void print_group(const struct permission_view *v, size_t group, size_t mo
 		if (group_of(v->catalogue->permissions[i].id) != group)
 			continue;
 		row = row_of(v, &v->catalogue->permissions[i]);
-		pad(row, "state", strlen("yours"));
+		pad(row, "state", strlen("removed"));
 		pad(row, "id", most);
 		json_array_append_new(rows, row);
 	}
@@ -143,7 +145,7 @@ static void print_line(const char *label, const char *text)
 	output_text("\n", STYLE_PLAIN);
 }
 
-static void print_head(const struct permission *p)
+static void print_head(const struct permission_view *v, const struct permission *p)
 {
 	output_text(p->id, STYLE_STRONG);
 	print_line(": ", p->says);
@@ -153,6 +155,8 @@ static void print_head(const struct permission *p)
 		print_line("no host by itself: ", p->instead);
 	if (p->personal)
 		print_line("yours: ", "with your credential, added outside of the sandbox");
+	if (permission_is_removed(v, p))
+		print_line("removed: ", "the organisation's policy has taken it away");
 }
 
 static void print_presets_with(const struct catalogue *c, const struct permission *p)
@@ -266,7 +270,7 @@ static void print_one(const struct permission_view *v, const struct permission *
 {
 	json_t *model = permission_model(v, p);
 
-	print_head(p);
+	print_head(v, p);
 	print_presets_with(v->catalogue, p);
 	print_list("includes", p->includes);
 	print_hosts(v, p);
@@ -335,7 +339,8 @@ int cmd_net_permissions(const struct args *a)
 	if (sources_read(&s, &e))
 		return cli_fail(EXIT_SANDGATE, &e);
 	v = (struct permission_view){.catalogue = s.catalogue,
-				     .languages = project_languages(s.catalogue, ".")};
+				     .languages = project_languages(s.catalogue, "."),
+				     .removed = s.organisation.permissions_removed};
 	status = show(&v, a->n_words ? a->words[0] : NULL, args_has(a, NET_PERMISSIONS_JSON));
 	string_list_free(v.languages);
 	sources_free(&s);

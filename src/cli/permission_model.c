@@ -6,11 +6,21 @@
 
 #include "policy/strings.h"
 
+bool permission_is_removed(const struct permission_view *v, const struct permission *p)
+{
+	for (char *const *id = v->removed; id && *id; id++)
+		if (catalogue_includes(v->catalogue, *id, p->id) ||
+		    catalogue_includes(v->catalogue, p->id, *id))
+			return true;
+	return false;
+}
+
 bool permission_is_on(const struct permission_view *v, const struct permission *p)
 {
 	const struct preset *standard = catalogue_preset(v->catalogue, "standard");
 
-	if (!standard || !catalogue_preset_has(v->catalogue, standard, p->id))
+	if (!standard || !catalogue_preset_has(v->catalogue, standard, p->id) ||
+	    permission_is_removed(v, p))
 		return false;
 	return !catalogue_is_language(v->catalogue, p->id) || string_list_has(v->languages, p->id);
 }

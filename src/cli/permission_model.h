@@ -9,8 +9,12 @@
 
 struct permission_view {
 	const struct catalogue *catalogue;
-	char **languages; /* permissions of the project in the working directory */
+	char **languages;     /* permissions of the project in the working directory */
+	char *const *removed; /* by the organisation's policy; NULL: none */
 };
+
+/* Has the organisation's policy taken it away, or something that goes with it? */
+bool permission_is_removed(const struct permission_view *v, const struct permission *p);
 
 /* Is it on in the preset `standard`, for the project in the working directory? */
 bool permission_is_on(const struct permission_view *v, const struct permission *p);

@@ -109,15 +109,15 @@ bool permission_writes(const struct permission *p)
 	return false;
 }
 
-/* Is `id` the permission, or among those it includes? What is read includes nothing in a ring. */
-static bool reaches(const struct catalogue *c, const char *from, const char *id)
+/* What is read includes nothing in a ring. */
+bool catalogue_includes(const struct catalogue *c, const char *from, const char *id)
 {
 	const struct permission *p = catalogue_permission(c, from);
 
 	if (strcmp(from, id) == 0)
 		return true;
 	for (const char *const *in = p ? p->includes : NULL; in && *in; in++)
-		if (reaches(c, *in, id))
+		if (catalogue_includes(c, *in, id))
 			return true;
 	return false;
 }
@@ -134,7 +134,7 @@ bool catalogue_preset_has(const struct catalogue *c, const struct preset *p, con
 {
 	for (const char *const *in = p->permissions; in && *in; in++)
 		if (strcmp(*in, "languages") == 0 ? catalogue_is_language(c, id)
-						  : reaches(c, *in, id))
+						  : catalogue_includes(c, *in, id))
 			return true;
 	return false;
 }

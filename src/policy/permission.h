@@ -125,6 +125,9 @@ int catalogue_refuse_unknown(const struct catalogue *c, const char *id, struct e
 /* Is the permission for writing: does some operation of it change something? */
 bool permission_writes(const struct permission *p);
 
+/* Is `id` the permission `from`, or among those that it includes? */
+bool catalogue_includes(const struct catalogue *c, const char *from, const char *id);
+
 /* Is `id` what the preset holds, or included by that? `languages` counts as all of them. */
 bool catalogue_preset_has(const struct catalogue *c, const struct preset *p, const char *id);
 

@@ -116,7 +116,7 @@ def one_permission_is_shown_with_all_there_is(place):
 def the_list_has_every_id_the_presets_and_the_version(place):
     said = place.run().stdout
     for name, one in place.listed().items():
-        assert re.search(rf"^(on|asks|yours)? *{name} +{re.escape(one['says'])}$", said, re.M), name
+        assert re.search(rf"^(on|asks|yours|removed)? *{name} +{re.escape(one['says'])}$", said, re.M), name
     for preset in ("locked", "standard", "open", "bake"):
         assert f"\n{preset} " in said
     assert re.search(r"catalogue \d{4}-\d\d-\d\d;", said)
