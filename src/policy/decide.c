@@ -58,15 +58,44 @@ static bool has_port(const uint16_t *ports, size_t n, uint16_t port)
 	return false;
 }
 
+static bool refuse_denied(const struct judgement *j, struct verdict *v, enum layer layer)
+{
+	const struct rule *deny = denying_rule(j, layer);
+
+	return deny && refuse_by(v, REASON_DENIED_BY_RULE, layer, deny);
+}
+
+/* The same as the organisation's step, wherever its denies are asked. */
+static bool refuse_organised(const struct judgement *j, struct verdict *v)
+{
+	if (!refuse_denied(j, v, LAYER_ORGANISATION))
+		return false;
+	v->step = 4;
+	return true;
+}
+
+/* A listed port is as specific as its name: a wildcard's deny takes those of permissions alone. */
+static bool refuse_host_alias(const struct judgement *j, struct verdict *v, bool own)
+{
+	const struct rule *deny = denying_rule(j, LAYER_OWN);
+
+	if (deny && (deny->kind == TARGET_NAME || !own))
+		return refuse_by(v, REASON_DENIED_BY_RULE, LAYER_OWN, deny);
+	return refuse_organised(j, v);
+}
+
 /* The host's alias: its lookup is answered by the gate itself, its ports are those listed. */
 static bool decide_host_alias(const struct judgement *j, struct verdict *v)
 {
 	const struct policy *p = j->policy;
 	const struct destination *d = j->d;
-	bool own = has_port(p->host_ports, p->n_host_ports, d->port);
+	bool lookup = d->kind == DEST_LOOKUP;
+	bool own = lookup ? p->n_host_ports > 0 : has_port(p->host_ports, p->n_host_ports, d->port);
 
 	v->step = 3;
-	if (d->kind == DEST_LOOKUP)
+	if (refuse_host_alias(j, v, own))
+		return true;
+	if (lookup)
 		return admit(v);
 	if (d->proto != PROTO_TCP ||
 	    !(own || has_port(p->resolved.host_ports, p->resolved.n_host_ports, d->port)))
@@ -79,15 +108,8 @@ static bool decide_host_alias(const struct judgement *j, struct verdict *v)
 /* `any` allows unless a deny matches, whoever wrote it. */
 static bool decide_any(const struct judgement *j, struct verdict *v)
 {
-	const struct rule *own = denying_rule(j, LAYER_OWN);
-	const struct rule *organisation = denying_rule(j, LAYER_ORGANISATION);
-
-	if (own)
-		return refuse_by(v, REASON_DENIED_BY_RULE, LAYER_OWN, own);
-	if (organisation) {
-		v->step = 4;
-		return refuse_by(v, REASON_DENIED_BY_RULE, LAYER_ORGANISATION, organisation);
-	}
+	if (refuse_denied(j, v, LAYER_OWN) || refuse_organised(j, v))
+		return true;
 	/* A denied name is found inside a connection; without one nothing is looked into. */
 	return admit_by_default(j, v, is_web(j->d) && j->rs->denies_names);
 }
@@ -187,21 +209,15 @@ static bool admit_by_layer(const struct judgement *j, struct verdict *v, enum la
 /* 3. Own rules: a deny denies; an allow allows what the organisation does not deny. */
 static bool decide_own_rules(const struct judgement *j, struct verdict *v)
 {
-	const struct rule *deny = denying_rule(j, LAYER_OWN);
-
-	if (deny)
-		return refuse_by(v, REASON_DENIED_BY_RULE, LAYER_OWN, deny);
+	if (refuse_denied(j, v, LAYER_OWN))
+		return true;
 	return !denying_rule(j, LAYER_ORGANISATION) && admit_by_layer(j, v, LAYER_OWN);
 }
 
 /* 4. The organisation: its denies hold for everybody, its allows are defaults. */
 static bool decide_organisation(const struct judgement *j, struct verdict *v)
 {
-	const struct rule *deny = denying_rule(j, LAYER_ORGANISATION);
-
-	if (deny)
-		return refuse_by(v, REASON_DENIED_BY_RULE, LAYER_ORGANISATION, deny);
-	return admit_by_layer(j, v, LAYER_ORGANISATION);
+	return refuse_organised(j, v) || admit_by_layer(j, v, LAYER_ORGANISATION);
 }
 
 /* 5. The hosts of the permissions that are on. */
