@@ -14,8 +14,6 @@ static const char *const from_words[] = {
 
 static json_t *model_of(const struct settings *s, size_t key)
 {
-	_cleanup_free_ char *text = settings_value_text(s, key);
-
 	return json_pack("{s:s, s:o, s:s}", "key", settings_key(key), "value",
 			 settings_value(s, key), "from", from_words[s->from[key]]);
 }
