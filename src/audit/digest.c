@@ -6,14 +6,17 @@
 
 struct digest digest_of(const struct span *parts, size_t n)
 {
-	/* One for the process: a new one for each hash costs more than a short hash itself. */
+	/* One for the process: to look for the algorithm each time costs more than a short hash. */
 	static EVP_MD_CTX *ctx;
+	static EVP_MD *sha256;
 	struct digest d;
 	bool good;
 
-	if (!ctx)
+	if (!ctx) {
 		ctx = EVP_MD_CTX_new();
-	good = ctx && EVP_DigestInit_ex(ctx, EVP_sha256(), NULL) == 1;
+		sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
+	}
+	good = ctx && sha256 && EVP_DigestInit_ex(ctx, sha256, NULL) == 1;
 	for (size_t i = 0; good && i < n; i++)
 		good = EVP_DigestUpdate(ctx, parts[i].p, parts[i].n) == 1;
 	if (!good || EVP_DigestFinal_ex(ctx, d.b, NULL) != 1)
