@@ -55,6 +55,15 @@ static int switch_list(struct resolving *r, const char *const *ids, bool on, uns
 	return 0;
 }
 
+/* What was found in a project earlier may not be in this catalogue any more; nobody named it. */
+static int switch_languages(struct resolving *r, bool on, unsigned depth)
+{
+	for (char *const *id = r->s->languages; id && *id; id++)
+		if (catalogue_permission(r->c, *id) && switch_id(r, *id, on, depth + 1))
+			return -1;
+	return 0;
+}
+
 /* Without an agent that is known, `model` stands for nothing; so do `languages` without any. */
 static int switch_id(struct resolving *r, const char *id, bool on, unsigned depth)
 {
@@ -62,7 +71,7 @@ static int switch_id(struct resolving *r, const char *id, bool on, unsigned dept
 	bool model = strcmp(id, word_model) == 0;
 
 	if (strcmp(id, word_languages) == 0)
-		return switch_list(r, (const char *const *)r->s->languages, on, depth);
+		return switch_languages(r, on, depth);
 	if (model && r->s->agent && switch_list(r, r->s->agent->model, on, depth))
 		return -1;
 	if (p)
@@ -122,7 +131,7 @@ static int switch_preset(struct resolving *r, enum network_base base)
 	if (preset->open != (base == NET_OPEN))
 		return err_set(r->e,
 			       "network `%s`: the catalogue says `open: %s`, which the name "
-			       "contradicts; give that preset a name of its own",
+			       "contradicts; mend the catalogue",
 			       name, preset->open ? "true" : "false");
 	r->named = false;
 	return switch_list(r, preset->permissions, true, 0);

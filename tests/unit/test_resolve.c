@@ -111,6 +111,9 @@ static void the_agent_and_the_languages_fill_their_places(void **state)
 
 	assert_on("network: locked", &s, "model model:anthropic model:openai");
 	s = sources(NULL);
+	s.languages = (char *[]){"install:cobol", "install:python", NULL};
+	assert_on("network: standard", &s,
+		  "error-reports github install:python install:system update");
 	assert_on("network: locked", &s, "");
 	s.languages = NULL;
 	assert_on("network: standard", &s, "error-reports github install:system update");
