@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "cli/cli.h"
+#include "cli/known.h"
 #include "cli/output.h"
 #include "cli/sandbox_policy.h"
 #include "cli/seen_log.h"
@@ -195,6 +197,21 @@ static void print_json(const char *name, const struct sandbox_policy *p,
 	json_decref(model);
 }
 
+/* A word that names no sandbox may be a command that was misspelt. */
+static void say_nearest_command(const char *name, struct err *e)
+{
+	struct nearest near;
+	char written[64];
+
+	snprintf(written, sizeof(written), "net %s", name);
+	near = nearest_to(written);
+	for (size_t i = 0; i < command_count; i++)
+		nearest_offer(&near, command_table[i].name);
+	if (near.word && strncmp(near.word, "net ", 4) == 0)
+		err_set(e, "%s: there is no sandbox of that name; did you mean \"sandgate %s\"?",
+			name, near.word);
+}
+
 int cmd_net(const struct args *a)
 {
 	const char *name = a->words[0];
@@ -205,8 +222,13 @@ int cmd_net(const struct args *a)
 	struct err e;
 	int status = 0;
 
-	if (sandbox_policy_read(name, &p, &e))
+	if (sandbox_policy_read(name, &p, &e)) {
+		struct err ignored;
+
+		if (known_find(name, &ignored) == KNOWN_NOT)
+			say_nearest_command(name, &e);
 		return cli_fail(EXIT_SANDGATE, &e);
+	}
 	refused.catalogue = p.sources.catalogue;
 	refused.on = p.policy.resolved.on;
 	refused.rules = rules = ruleset_compile(&p.policy, p.generation, &e);

@@ -5,6 +5,7 @@ import concurrent.futures
 import json
 import os
 import signal
+import subprocess
 
 import pytest
 
@@ -47,6 +48,25 @@ def test_a_program_that_waits_goes_on_when_it_is_allowed(world, sandgate):
     assert done.ok and done.out == f"{box.name}: allowed site:api.example.com; generation 2\n", done
     assert waiting.wait(20).out == "through\n"
     assert_closed(world, box)
+
+
+def test_one_without_a_name_is_changed_as_well(world, sandgate):
+    """By the name that `ls` shows; nothing of it is kept."""
+    world.site("api.example.com")
+    process = world.machine.popen(
+        [sandgate.path, "run", "--net", "deny", "--", "sh", "-c",
+         "until curl -sS -m5 https://api.example.com/ >/dev/null 2>&1; do sleep 0.05; done; echo through"],
+        cwd=world.machine.new_work(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        wait_until(lambda: sandgate.json("ls"), what="the sandbox")
+        row = sandgate.json("ls")[0]
+        assert changed(sandgate, "allow", row["name"], "api.example.com")["generation"] == 2
+        out, err = process.communicate(timeout=30)
+        assert out == "through\n" and "it is allowed by now" in err, err
+    finally:
+        process.kill()
+        process.wait()
+    assert sandgate.json("ls") == []
 
 
 def test_it_is_in_force_when_the_command_returns(world, sandgate):
@@ -153,6 +173,44 @@ def test_a_new_gate_has_the_changed_policy(world, sandgate):
     changed(sandgate, "allow", box.name, "api.example.com")
     assert box.curl("https://api.example.com/").ok
     assert_closed(world, box)
+
+
+def test_changes_while_gates_are_killed(world, sandgate):
+    """Each is made or is refused with words, and what is in force is what the answers said."""
+    world.site("api.example.com", PROBE)
+    box = sandgate.box("--net", "deny", "--allow", "api.example.com")
+    made = ["api.example.com"]
+    for n in range(6):
+        os.kill(box.gate_pid, signal.SIGKILL)
+        done = sandgate("net", "allow", box.name, f"n{n}.example.com")
+        if done.ok:
+            made.append(f"n{n}.example.com")
+        else:
+            assert done.status == 125 and "gate" in done.err, done
+        wait_until(lambda: box.err.count("new gate has taken over") == n + 1, what="a new gate")
+        assert generation(sandgate, box) == len(made)
+    assert allowed(sandgate, box.name) == made
+    for name in made[1:]:
+        world.site(name)
+        assert box.curl(f"https://{name}/").ok
+    assert_closed(world, box)
+
+
+def test_what_cannot_be_kept_is_not_in_force(world, sandgate, kept):
+    """A definition that cannot be written: the change is refused, and gate, egress and the next start have
+    the policy from before."""
+    world.site("api.example.com", PROBE)
+    one = kept("--net", "deny", "--allow", "other.example.com")
+    one.start()
+    folder = f"/home/dev/.local/state/sandgate/sandboxes/{one.name}"
+    assert world.machine.run(["chmod", "500", folder]).returncode == 0
+    done = sandgate("net", "allow", one.name, "api.example.com")
+    assert world.machine.run(["chmod", "700", folder]).returncode == 0
+    assert done.status == 125 and one.name in done.err, done
+    assert sandgate.json("egress", one.name)["generation"] == 1
+    assert not one.exec("curl -sS https://api.example.com/").ok
+    assert changed(sandgate, "allow", one.name, "api.example.com")["generation"] == 2
+    assert one.exec("curl -sS https://api.example.com/").ok
 
 
 HOLD = """

@@ -211,6 +211,7 @@ def test_web_is_any_website_and_nothing_inside(world, sandgate):
     (["allow", "no-such-box", "github"], 125, "no sandbox of that name"),
     (["allow", "{near}", "github"], 125, "did you mean \"{box}\""),
     (["alow", "{box}", "github"], 2, "did you mean \"sandgate net allow\""),
+    (["explian"], 125, "did you mean \"sandgate net explain\""),
     (["deny", "{box}", "installl:python"], 2, "install:python"),
     (["policy", "{box}", "--remove", "api.example.org"], 2, "api.example.com"),
     (["policy", "{box}", "--preset", "lockd"], 2, "locked"),

@@ -234,6 +234,23 @@ static void commands_are_found_by_one_word_or_two(void **state)
 	assert_unknown(": unknown command; \"sandgate help\" lists all", 1, (char *[]){""});
 }
 
+/* "net NAME" beside "net explain ...": a word that is no command is a name, unless more follows. */
+static void a_command_may_have_commands_below_it(void **state)
+{
+	struct err e;
+	size_t used;
+
+	assert_string_equal(command_find(2, (char *[]){"net", "box"}, &used, &e)->name, "net");
+	assert_int_equal(used, 1);
+	assert_string_equal(command_find(3, (char *[]){"net", "box", "--json"}, &used, &e)->name,
+			    "net");
+	assert_string_equal(command_find(3, (char *[]){"net", "--json", "box"}, &used, &e)->name,
+			    "net");
+	assert_string_equal(command_find(1, (char *[]){"net"}, &used, &e)->name, "net");
+	assert_unknown("net alow: unknown command; did you mean \"sandgate net allow\"?", 3,
+		       (char *[]){"net", "alow", "box"});
+}
+
 static void command_words_are_no_names(void **state)
 {
 	for (size_t i = 0; i < command_count; i++) {
@@ -262,6 +279,7 @@ int main(void)
 		cmocka_unit_test(words_may_stand_before_a_command),
 		cmocka_unit_test(help_is_an_option_of_every_command),
 		cmocka_unit_test(commands_are_found_by_one_word_or_two),
+		cmocka_unit_test(a_command_may_have_commands_below_it),
 		cmocka_unit_test(command_words_are_no_names),
 	};
 
