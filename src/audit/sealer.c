@@ -44,6 +44,7 @@ static void take_sealed(struct sealer *s, const json_t *m)
 {
 	json_int_t n = json_integer_value(json_object_get(m, "notes"));
 
+	s->fresh = s->fresh || json_is_true(json_object_get(m, "signed"));
 	for (; n > s->sealed && s->sent > 0; s->sealed++, s->sent--)
 		json_array_remove(s->notes, 0);
 }

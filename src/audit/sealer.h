@@ -23,6 +23,7 @@ struct sealer_setup {
 	int wake;   /* eventfd */
 	const struct catalogue *catalogue; /* for remedies */
 	bool lasting; /* false: the logs are taken away with the sandbox, so nothing waits for the disk */
+	bool tells;		    /* of every checkpoint; else only of notes that are sealed */
 	bool alone;		    /* no gate lives yet: the ring's totals may be put right */
 	uint64_t connections_bytes; /* of the connection log in all; 0: the default */
 	unsigned keep_segments;	    /* of the audit log; 0: all */
@@ -32,6 +33,7 @@ struct sealer {
 	pid_t pid;   /* 0: none */
 	int pidfd;   /* readable when it has ended */
 	int control; /* readable when it has said something */
+	bool fresh;  /* there is a new checkpoint; cleared by whoever has dealt with it */
 	bool ready;
 	struct err why;	      /* it could not start; else empty */
 	json_t *notes;	      /* not yet sealed, the oldest first */

@@ -69,10 +69,11 @@ void sealer_commit(struct process *s, bool sign)
 	s->group = 0;
 	if (sign)
 		s->signed_at = mono_now();
-	if (s->told == s->taken)
+	if (s->told == s->taken && !(sign && s->setup->tells))
 		return;
 	s->told = s->taken;
-	sealer_tell(json_pack("{s:s, s:I}", "op", "sealed", "notes", (json_int_t)s->told));
+	sealer_tell(json_pack("{s:s, s:I, s:b}", "op", "sealed", "notes", (json_int_t)s->told,
+			      "signed", sign));
 }
 
 void sealer_write_totals(struct process *s)

@@ -3,15 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#include "audit/anchor.h"
-#include "audit/log.h"
-#include "sandbox/host_log.h"
 #include "sandbox/log_folder.h"
 
 static const uint64_t mib = UINT64_C(1024) * 1024;
@@ -57,62 +56,18 @@ void log_link_mend(struct log_link *l)
 		errno = 0;
 }
 
-/* --- what stays in the host's log --- */
-
-static char *last_checkpoint(int folder)
-{
-	_cleanup_fd_ int dir = openat(folder, "audit", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct err ignored;
-
-	return dir < 0 ? NULL : audit_log_checkpoint(dir, &ignored);
-}
-
-/* What the host's log keeps of a sandbox whose own is taken away. Consumes the entry. */
-static void tell_host(json_t *entry, const char *checkpoint)
-{
-	struct err e;
-
-	if (checkpoint)
-		json_object_set_new(entry, "checkpoint", json_string(checkpoint));
-	if (host_log_append(entry, &e))
-		/* Nobody is there any more to be told. */
-		return;
-}
-
-/* A process of its own: the person does not wait for the disk, nor for who takes the anchor. */
-static bool leave_behind(void)
-{
-	if (fork() != 0)
-		return false;
-	setsid();
-	/* Whoever reads what the command writes is waiting for its end. */
-	close_range(0, ~0U, 0);
-	for (int fd = 0; fd <= STDERR_FILENO; fd++)
-		if (open("/dev/null", O_RDWR) < 0)
-			_exit(EXIT_FAILURE);
-	return true;
-}
-
-static void tell_of_killed(const char *name, int folder)
-{
-	char *checkpoint = last_checkpoint(folder);
-
-	if (leave_behind()) {
-		tell_host(json_pack("{s:s, s:s, s:s}", "action", "sandgate.sandbox.stop", "sandbox",
-				    name, "why", "the supervisor was killed"),
-			  checkpoint);
-		_exit(EXIT_SUCCESS);
-	}
-	free(checkpoint);
-}
-
 /* --- the start --- */
 
 int log_link_open(struct log_link *l, struct sealer *sealer, const struct runtime_dir *dir,
 		  bool lasting, const struct sources *sources, struct err *e)
 {
 	l->sealer = sealer;
-	l->folder = log_folder_make(&dir->registry, dir->name, lasting, tell_of_killed, e);
+	l->anchor = (struct audit_anchor){
+		.file = sources->settings.anchor_file,
+		.command = sources->settings.anchor_command,
+		.syslog = sources->settings.anchor_syslog,
+	};
+	l->folder = log_folder_make(&dir->registry, dir->name, lasting, log_beyond_killed, e);
 	if (l->folder < 0)
 		return -1;
 	l->setup = (struct sealer_setup){
@@ -123,6 +78,7 @@ int log_link_open(struct log_link *l, struct sealer *sealer, const struct runtim
 		.alone = true,
 		.connections_bytes = sources->settings.connections_mb * mib,
 		.keep_segments = sources->settings.audit_keep_segments,
+		.tells = log_beyond_has_anchor(&l->anchor),
 	};
 	if (map_ring(l, e))
 		return -1;
@@ -162,8 +118,6 @@ int log_link_renew(struct log_link *l, struct err *e)
 	return sealer_start(l->sealer, &l->setup, e);
 }
 
-/* --- the end --- */
-
 static json_t *totals_of(const struct ring *ring)
 {
 	json_t *totals = json_object();
@@ -177,18 +131,41 @@ static json_t *totals_of(const struct ring *ring)
 	return totals;
 }
 
+/* --- anchors --- */
+
+void log_link_anchor(struct log_link *l)
+{
+	mono_t now = mono_now();
+
+	if (!log_beyond_has_anchor(&l->anchor))
+		return;
+	if (l->anchoring > 0 && waitpid(l->anchoring, NULL, WNOHANG) == l->anchoring)
+		l->anchoring = 0;
+	if (l->anchoring > 0 || !l->sealer->fresh)
+		return;
+	l->sealer->fresh = false;
+	if (mono_before(l->anchor_at, now))
+		l->anchor_at = now;
+	l->anchoring =
+		log_beyond_start_anchoring(l->setup.sandbox, l->folder, &l->anchor, l->anchor_at);
+	l->anchor_at = mono_add_ms(l->anchor_at, LOG_BEYOND_ANCHOR_MS);
+}
+
+/* --- the end --- */
+
+/* What would hand out an older checkpoint after the last. */
+static void end_anchoring(struct log_link *l)
+{
+	if (l->anchoring <= 0)
+		return;
+	kill(l->anchoring, SIGKILL);
+	waitpid(l->anchoring, NULL, 0);
+}
+
 static void say_farewell(const struct log_link *l, json_t *entry)
 {
-	char *checkpoint = last_checkpoint(l->folder);
-
-	if (!l->setup.lasting) {
-		json_object_set_new(entry, "totals", totals_of(l->ring));
-		if (leave_behind()) {
-			tell_host(entry, checkpoint);
-			_exit(EXIT_SUCCESS);
-		}
-	}
-	free(checkpoint);
+	json_object_set_new(entry, "totals", totals_of(l->ring));
+	log_beyond_end(l->setup.sandbox, l->folder, l->setup.lasting, entry, &l->anchor);
 }
 
 void log_link_close(struct log_link *l, json_t *entry)
@@ -200,8 +177,9 @@ void log_link_close(struct log_link *l, json_t *entry)
 		(void)!sealer_note(l->sealer, entry);
 	if (l->sealer)
 		sealer_stop(l->sealer, SEALER_STOP_MS);
+	end_anchoring(l);
 	if (kept && l->ring)
-		say_farewell(l, kept);
+		say_farewell(l, json_incref(kept));
 	json_decref(kept);
 	if (passing)
 		log_folder_remove(l->setup.sandbox);

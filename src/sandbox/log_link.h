@@ -16,6 +16,7 @@
 
 #include "audit/sealer.h"
 #include "base/clock.h"
+#include "sandbox/log_beyond.h"
 #include "sandbox/runtime_dir.h"
 #include "sandbox/sources.h"
 
@@ -29,6 +30,9 @@ struct log_link {
 	struct ring *ring;		      /* for the gate; NULL: there is none */
 	mono_t restarts[SEALER_RESTARTS_MAX]; /* the latest ones, round and round */
 	unsigned n_restarts;
+	struct audit_anchor anchor; /* borrowed from the settings */
+	pid_t anchoring;	    /* the child that hands a checkpoint out, or 0 */
+	mono_t anchor_at;	    /* the next one not before */
 };
 
 #define LOG_LINK_NONE ((struct log_link){.folder = -1, .ring_file = -1, .wake = -1})
@@ -47,6 +51,9 @@ void log_link_mend(struct log_link *l);
  * happens too often.
  */
 int log_link_renew(struct log_link *l, struct err *e) sg_must_check;
+
+/* Hands a checkpoint to the anchors when there is a new one, and it is time for it. */
+void log_link_anchor(struct log_link *l);
 
 /*
  * The last of a sandbox: `entry` ("sandgate.sandbox.stop", consumed, NULL: it never started) is written and

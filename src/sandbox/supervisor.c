@@ -360,6 +360,7 @@ static void dispatch(struct supervisor *s, const struct pollfd *fds, size_t n)
 		sealer_ended(s);
 	else if (fds[SEALED].revents && !s->ended)
 		sealer_hear(&s->sealer);
+	log_link_anchor(&s->log);
 	if (!s->ended && !s->own_failure && (fds[FILES].revents || fds[LINKS].revents))
 		follow_host(s, fds[FILES].revents != 0, fds[LINKS].revents != 0);
 	control_serve(s->control, fds + SOURCES, n - SOURCES, mono_now());

@@ -213,6 +213,7 @@ def test_the_log_rotates_under_a_follower(world, sandgate, running, follow):
     """A log of 1 MB in all: the oldest goes, numbers go on, and who follows misses nothing."""
     world.site("api.example.com")
     assert sandgate("config", "set", "audit.connections_mb", "1").ok
+    world.on_reset(lambda: sandgate("config", "unset", "audit.connections_mb"))
     one = running("--only", "api.example.com")
     seen = follow(one.name)
     one.exec(["python3", "-c", """

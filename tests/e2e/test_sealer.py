@@ -241,3 +241,25 @@ def test_neither_key_nor_logs_are_within_reach_of_the_gate(sandgate, running, pe
                 continue
             memory.seek(first)
             assert key not in memory.read(last - first), line
+
+
+def test_checkpoints_reach_the_anchor(world, sandgate, running):
+    """While the sandbox runs, and the last one when it ends; the host's log has that, too."""
+    anchor = "/home/dev/anchor"
+    assert sandgate("config", "set", "audit.anchor", f"file:{anchor}").ok
+    world.on_reset(lambda: sandgate("config", "unset", "audit.anchor"))
+    one = running("--net", "deny")
+    mine = f"/{one.name}\n"
+    wait_until(lambda: world.machine.exists(anchor) and mine in world.machine.read(anchor), 20, "a checkpoint")
+    one.exec("curl -s4 http://93.184.9.9:81/")
+    one.stop()
+    last = world.machine.read(f"/home/dev/.local/state/sandgate/sandboxes/{one.name}/audit/checkpoint")
+    kept = world.machine.read(anchor)
+    assert last in kept and kept.count(mine) >= 2
+    checked = sandgate("audit", "verify", "--anchor", anchor, one.name)
+    assert checked.ok, checked
+    host = [json.loads(line) for line in world.machine.run(
+        "cat ~/.local/state/sandgate/host/*.jsonl", "dev").stdout.splitlines()]
+    stop = [e for e in host if e["action"] == "sandgate.sandbox.stop" and e["sandbox"] == one.name]
+    assert stop[-1]["checkpoint"] == last and stop[-1]["kept"] is True
+    assert stop[-1]["totals"] == {"not-in-policy": 1}
