@@ -221,6 +221,32 @@ static void a_newer_format_says_what_is_needed(void **state)
 	take_away("new");
 }
 
+/* Its own words of before are shown as permissions, and written so with the next change. */
+static void an_older_policy_is_read_as_what_it_amounts_to(void **state)
+{
+	struct definition d;
+	struct err e;
+	char *text;
+
+	write_definition(
+		"old",
+		"{\"version\":1,\"generation\":3,\"workdir\":\"/w\",\"policy\":{\"version\":0,"
+		"\"allow\":[\"pypi.org\",\"files.pythonhosted.org\",\"own.example.com\"]}}");
+	for (int again = 0; again < 2; again++) {
+		if (definition_load("old", &d, &e))
+			fail_msg("%s", e.text);
+		text = policy_print_json(&d.policy);
+		assert_string_equal(text, "{\"version\":1,\"network\":\"deny\",\"permissions\":"
+					  "[\"install:python\"],\"allow\":[\"own.example.com\"]}");
+		free(text);
+		save("old", &d);
+		definition_free(&d);
+	}
+	take_away("old");
+	refuses("{\"version\":1,\"policy\":{\"version\":2}}",
+		"needs a sandgate that knows version 2");
+}
+
 static void a_link_in_its_place_is_not_followed(void **state)
 {
 	char path[512], target[512];
@@ -510,6 +536,7 @@ int main(void)
 		cmocka_unit_test(what_is_not_utf8_is_refused),
 		cmocka_unit_test(broken_files_are_refused_with_a_way_out),
 		cmocka_unit_test(a_newer_format_says_what_is_needed),
+		cmocka_unit_test(an_older_policy_is_read_as_what_it_amounts_to),
 		cmocka_unit_test(a_link_in_its_place_is_not_followed),
 		cmocka_unit_test(a_fifo_in_its_place_is_not_waited_for),
 		cmocka_unit_test(a_folder_open_to_others_is_refused),
