@@ -7,6 +7,7 @@
 
 #include "base/compiler.h"
 #include "sandbox/file_tables.h"
+#include "sandbox/file_view.h"
 
 enum { MOUNTS_MAX = 1024 }; /* bubblewrap takes 9000 arguments */
 
@@ -77,121 +78,6 @@ void file_plan_free(struct file_plan *p)
 	free(p->workdir);
 	free(p->warning);
 	*p = (struct file_plan){0};
-}
-
-/* --- what the sandbox will see --- */
-
-struct view {
-	const struct file_plan *p;
-	const struct tree *host;
-};
-
-/* The mount that a path lies on: the deepest, of several at one place the last. */
-static const struct mount *mount_of(const struct file_plan *p, const char *path)
-{
-	const struct mount *best = NULL;
-	size_t best_n = 0;
-
-	for (size_t i = 0; i < p->n; i++) {
-		const struct mount *m = &p->mounts[i];
-		size_t n = strlen(m->dest);
-
-		if (n >= best_n && path_holds(m->dest, path)) {
-			best = m;
-			best_n = n;
-		}
-	}
-	return best;
-}
-
-static bool is_bind(const struct mount *m)
-{
-	return m->kind == MOUNT_RO || m->kind == MOUNT_RW;
-}
-
-/* Where the host keeps what a bind shows at `path`. */
-static bool host_path(const struct mount *m, const char *path, char out[PATH_MAX])
-{
-	const char *rest = path + strlen(m->dest);
-
-	while (*rest == '/')
-		rest++;
-	if (!*rest)
-		return path_tidy(m->source, out);
-	return path_join(m->source, rest, out);
-}
-
-static enum path_kind kind_of_mount(const struct view *v, const struct mount *m)
-{
-	switch (m->kind) {
-	case MOUNT_RO:
-	case MOUNT_RW:
-		return v->host->kind(v->host->ctx, m->source);
-	case MOUNT_LINK:
-		return PATH_LINK;
-	case MOUNT_TEXT:
-		return PATH_FILE;
-	case MOUNT_BLANK:
-		return PATH_OTHER;
-	default:
-		return PATH_DIR;
-	}
-}
-
-static bool is_above_a_mount(const struct file_plan *p, const char *path)
-{
-	for (size_t i = 0; i < p->n; i++)
-		if (path_holds(path, p->mounts[i].dest))
-			return true;
-	return false;
-}
-
-static enum path_kind view_kind(const void *ctx, const char *path)
-{
-	const struct view *v = ctx;
-	const struct mount *m = mount_of(v->p, path);
-	enum path_kind k = PATH_NONE;
-	char host[PATH_MAX];
-
-	if (m && strcmp(m->dest, path) == 0)
-		return kind_of_mount(v, m);
-	if (m && is_bind(m) && host_path(m, path, host))
-		k = v->host->kind(v->host->ctx, host);
-	if (m && (m->kind == MOUNT_DEV || m->kind == MOUNT_PROC))
-		return PATH_OTHER;
-	return k == PATH_NONE && is_above_a_mount(v->p, path) ? PATH_DIR : k;
-}
-
-static bool view_link(const void *ctx, const char *path, char *out, size_t cap)
-{
-	const struct view *v = ctx;
-	const struct mount *m = mount_of(v->p, path);
-	char host[PATH_MAX];
-
-	if (m && m->kind == MOUNT_LINK)
-		return (size_t)snprintf(out, cap, "%s", m->source) < cap;
-	return m && is_bind(m) && host_path(m, path, host) &&
-	       v->host->link(v->host->ctx, host, out, cap);
-}
-
-/* The place itself, seen from inside. */
-static bool resolve_inside(const struct planner *b, const char *path, char out[PATH_MAX])
-{
-	struct view v = {b->p, b->r->host};
-	struct tree t = {.ctx = &v, .kind = view_kind, .link = view_link};
-
-	return path_resolve(&t, path, out);
-}
-
-enum path_kind file_plan_look(const struct file_plan *p, const struct tree *host, const char *path)
-{
-	struct view v = {p, host};
-	struct tree t = {.ctx = &v, .kind = view_kind, .link = view_link};
-	char real[PATH_MAX];
-
-	if (!path_resolve(&t, path, real))
-		return PATH_NONE;
-	return view_kind(&v, real);
 }
 
 /* --- the system --- */
@@ -461,7 +347,7 @@ static int find_place(struct planner *b, const char *option, const char *written
 			       option, written);
 	if (strstr(tidy, "/.."))
 		strcpy(tidy, at->source);
-	if (!resolve_inside(b, tidy, at->dest))
+	if (!file_view_resolve(b->p, b->r->host, tidy, at->dest))
 		return err_set(b->e, "%s %s: the path is too long or its links go round", option,
 			       written);
 	return 0;
@@ -566,7 +452,7 @@ static int hide_own_in(struct planner *b, size_t mount, const char *own)
 	enum path_kind k;
 	char dest[PATH_MAX];
 
-	if (!is_bind(m) || !path_holds(m->source, own) || strcmp(m->source, own) == 0)
+	if (!file_view_is_bind(m) || !path_holds(m->source, own) || strcmp(m->source, own) == 0)
 		return 0;
 	k = host_look(b, own);
 	if (k == PATH_NONE && m->kind == MOUNT_RW)
@@ -602,9 +488,9 @@ static int hide_own(struct planner *b)
 /* Something can be made there: it lies on no mount of the host's. */
 static bool is_own_ground(const struct file_plan *p, const char *path)
 {
-	const struct mount *m = mount_of(p, path);
+	const struct mount *m = file_view_mount(p, path);
 
-	return !m || !is_bind(m);
+	return !m || !file_view_is_bind(m);
 }
 
 /* A link to a place in the host's /run is followed to the same place in the sandbox's own. */
@@ -619,7 +505,7 @@ static int add_text(struct planner *b, const char *path, const char *text, bool 
 
 	if (!text)
 		return 0;
-	if (!resolve_inside(b, path, real))
+	if (!file_view_resolve(b->p, b->r->host, path, real))
 		return err_set(b->e, "%s: its links go round; make it a plain file", path);
 	if (file_plan_look(b->p, b->r->host, real) == PATH_FILE || is_own_ground(b->p, real)) {
 		plan_add(b->p, &m);
