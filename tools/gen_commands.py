@@ -51,7 +51,7 @@ def program_help(program):
         commands.wrapped(program.description),
         "Commands:\n" + listing,
         "`sandgate help COMMAND` says all about one. A first try:\n\n"
-        "  sandgate run --allow example.com -- curl -sI https://example.com",
+        "  sandgate run --only example.com -- curl -sI https://example.com",
     ]) + "\n"
 
 

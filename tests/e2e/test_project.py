@@ -141,6 +141,25 @@ def test_the_person_is_asked_on_a_terminal(world, sandgate, terminal, site):
     assert sandgate.run(cwd=work, command=FETCH).ok
 
 
+def test_a_sandbox_that_is_kept_takes_it_up_once(world, sandgate, site):
+    """It is asked about when it is made, and what was said then is kept."""
+    work = project(world.machine)
+    name = sandgate.new_name()
+    for argv in (["create", name], ["run", "--name", name, "--", "echo", "started"]):
+        assert_asks(sandgate(*argv, cwd=work))
+        assert name not in sandgate("ls").out
+    assert sandgate("create", "--yes", name, cwd=work).ok
+    try:
+        world.machine.write(f"{work}/sandgate.yaml", "network: any\n", "dev")
+        done = sandgate("run", "--name", name, "--", "sh", "-c", FETCH, cwd=work)
+        assert done.out == "hello from api.example.com\n", done
+        other = sandgate("run", "--name", name, "--", "sh", "-c",
+                         "curl -sS -m5 https://other.example.com/ || echo refused", cwd=work)
+        assert other.out == "refused\n", other
+    finally:
+        assert sandgate("rm", name).ok
+
+
 # The agent's tries. The next run must not have more than the person confirmed.
 
 WIDE = "network: any\n"
