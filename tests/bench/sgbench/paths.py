@@ -141,15 +141,20 @@ class Sandgate(Path):
 
 
 def gate_of(supervisor):
-    """The supervisor's child that runs the same program in the same network: the gate."""
-    def identity(pid):
-        return os.readlink(f"/proc/{pid}/ns/net"), os.readlink(f"/proc/{pid}/exe")
+    """The supervisor's child that holds the tun device in the host's network: the gate."""
+    def network(pid):
+        return os.readlink(f"/proc/{pid}/ns/net")
 
     for child in world.children_of(supervisor):
         with contextlib.suppress(OSError):
-            if identity(child) == identity(supervisor):
+            if network(child) == network(supervisor) and holds_tun(child):
                 return child
     raise Failed("there is no gate")
+
+
+def holds_tun(pid):
+    descriptors = pathlib.Path(f"/proc/{pid}/fd")
+    return any(os.readlink(fd) == "/dev/net/tun" for fd in descriptors.iterdir())
 
 
 class Pasta(Path):
