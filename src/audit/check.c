@@ -356,7 +356,7 @@ enum check_result check_run(struct check *c, int dir, struct err *e)
 	} else if (r < 0) {
 		p.error = r;
 	} else {
-		tally_init(&p.tally, p.walk.n_segments && p.walk.segments[0] > 0);
+		tally_init(&p.tally, c->own.origin, p.walk.n_segments && p.walk.segments[0] > 0);
 		good = run_pass(&p);
 		tally_free(&p.tally);
 	}

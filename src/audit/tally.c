@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "audit/tally.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { REASON_ROOM = 64 };
 
-void tally_init(struct tally *t, bool pruned)
+void tally_init(struct tally *t, const char *origin, bool pruned)
 {
+	const char *host = strchr(origin, '/'), *name = host ? strchr(host + 1, '/') : NULL;
+
+	snprintf(t->sandbox, sizeof(t->sandbox), "%s", name ? name + 1 : "");
 	t->counts = json_object();
 	t->partly = pruned;
 }
@@ -68,10 +72,19 @@ static int check_totals(const json_t *counts, const json_t *totals, struct err *
 	return 0;
 }
 
+static bool is_of_another(const struct tally *t, const json_t *entry)
+{
+	const char *sandbox = json_string_value(json_object_get(entry, "sandbox"));
+
+	return sandbox && strcmp(sandbox, t->sandbox) != 0;
+}
+
 int tally_add(struct tally *t, const json_t *entry, struct err *e)
 {
 	const json_t *totals = json_object_get(entry, "totals");
 
+	if (is_of_another(t, entry))
+		return 0;
 	count_refusal(t, entry);
 	if (!json_is_object(totals))
 		return 0;

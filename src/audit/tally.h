@@ -5,6 +5,9 @@
  * Refusals come faster than they are written. A written one says in "suppressed" how many of its reason
  * came since the written one before it; an entry with "totals" says, for each reason, how many there
  * were since the log began. For every such entry: written + suppressed = total.
+ *
+ * That is of the log of one sandbox. The host's own has the ends of many, with the totals of each, and
+ * none of their refusals.
  */
 #ifndef SG_AUDIT_TALLY_H
 #define SG_AUDIT_TALLY_H
@@ -14,12 +17,16 @@
 
 #include "base/err.h"
 
+enum { TALLY_NAME_MAX = 63 };
+
 struct tally {
-	json_t *counts; /* by reason; NULL: none yet */
-	bool partly;	/* the log's beginning was pruned: its first totals are taken as they are */
+	json_t *counts;			  /* by reason; NULL: none yet */
+	char sandbox[TALLY_NAME_MAX + 1]; /* whose log it is; empty: of none, or of many */
+	bool partly; /* the log's beginning was pruned: its first totals are taken as they are */
 };
 
-void tally_init(struct tally *t, bool pruned);
+/* `origin` of the log: "sandgate/HOST/NAME", or "sandgate/HOST" of the host's own. */
+void tally_init(struct tally *t, const char *origin, bool pruned);
 void tally_free(struct tally *t);
 
 /* The next entry. 0 or -1 with the message: the totals do not fit what is written. */

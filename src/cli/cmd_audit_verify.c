@@ -68,10 +68,10 @@ static void judge_by_host(const struct verifying *w, int dir, const char *name,
 	if (!checkpoint ||
 	    audit_verify(dir, span_of_string(checkpoint), w->key, &against, &ignored) < 0)
 		return;
-	against.anchors += v->anchors;
+	if (against.holds)
+		return;
 	*v = against;
-	if (!v->holds)
-		err_prefix(&v->why, "against the checkpoint in the host's own log");
+	err_prefix(&v->why, "against the checkpoint in the host's own log");
 }
 
 static int judge(struct verifying *w, const struct audit_where *where, struct err *e)
@@ -163,7 +163,7 @@ static void print_good(const json_t *row)
 	if (first)
 		printf(", the text of those before %" JSON_INTEGER_FORMAT " was pruned", first);
 	if (anchors)
-		printf(", as %" JSON_INTEGER_FORMAT " checkpoint%s kept elsewhere", anchors,
+		printf(", grown from %" JSON_INTEGER_FORMAT " checkpoint%s kept elsewhere", anchors,
 		       anchors == 1 ? "" : "s");
 	if (unsealed)
 		printf("; %" JSON_INTEGER_FORMAT " more %s written and not signed yet", unsealed,

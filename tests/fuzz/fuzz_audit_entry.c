@@ -31,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (entry_parse(span_of(data, size), &en, &e) < 0)
 		return 0;
 	check_text(&en, span_of(data, size));
-	tally_init(&tally, false);
+	tally_init(&tally, "sandgate/host/p1", false);
 	for (int i = 0; i < 3; i++)
 		if (tally_add(&tally, en.value, &e) < 0 && !e.text[0])
 			abort();

@@ -556,6 +556,22 @@ static void a_reason_without_a_total_does_not_add_up(void **state)
 	folder_remove(&f);
 }
 
+/* The host's own log has the end of each sandbox with its totals, and not its refusals. */
+static void totals_of_others_are_theirs(void **state)
+{
+	const struct audit_log_options host = {.origin = "sandgate/test"};
+	struct folder f = folder_make();
+	struct audit_log *l = log_open(&f, &host);
+
+	assert_int_equal(audit_log_append(l, json_pack("{s:s,s:s,s:{s:i}}", "action",
+						       "sandgate.sandbox.stop", "sandbox", "test",
+						       "totals", "not-in-policy", 12)),
+			 0);
+	audit_log_close(l);
+	assert_holds(&f, 1);
+	folder_remove(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -579,6 +595,7 @@ int main(void)
 		cmocka_unit_test(an_anchor_of_other_logs_only_is_no_anchor),
 		cmocka_unit_test(suppressed_refusals_add_up),
 		cmocka_unit_test(a_reason_without_a_total_does_not_add_up),
+		cmocka_unit_test(totals_of_others_are_theirs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
