@@ -78,7 +78,7 @@ static int find_refused(const char *name, const struct sandbox_policy *p, struct
 
 	*others = 0;
 	if (!p->runs)
-		return seen_log_suggest(name, s, e);
+		return seen_log_suggest(name, s, others, e);
 	answer = client_ask(name, "refusals", e);
 	if (!answer)
 		return -1;

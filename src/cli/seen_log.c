@@ -155,16 +155,26 @@ int seen_log_read(const char *name, struct seen_list *out, struct err *e)
 	return 0;
 }
 
-int seen_log_suggest(const char *name, struct suggestions *s, struct err *e)
+static int by_count(const void *a, const void *b)
+{
+	const struct seen *x = a, *y = b;
+
+	return x->count != y->count ? (x->count < y->count ? 1 : -1) : by_what(a, b);
+}
+
+int seen_log_suggest(const char *name, struct suggestions *s, uint64_t *others, struct err *e)
 {
 	struct seen_list l;
 	int rc = seen_log_read(name, &l, e);
 
+	*others = 0;
 	if (rc)
 		return -1;
-	for (size_t i = 0; rc == 0 && i < l.n; i++)
-		if (l.v[i].reason != REASON_NONE)
-			rc = suggest_add(s, &l.v[i]);
+	if (l.n)
+		qsort(l.v, l.n, sizeof(*l.v), by_count);
+	for (size_t i = 0; i < l.n; i++)
+		if (l.v[i].reason != REASON_NONE && suggest_add(s, &l.v[i]))
+			*others += l.v[i].count;
 	seen_list_free(&l);
-	return rc ? err_set(e, "out of memory") : 0;
+	return 0;
 }

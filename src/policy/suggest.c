@@ -128,11 +128,15 @@ static void add_host_port(struct suggestion *g, uint16_t port)
 		g->host_ports[g->n_host_ports++] = port;
 }
 
+/* NULL with errno. */
 static struct suggestion *find_or_make(struct suggestions *s, const struct place *p)
 {
 	for (size_t i = 0; i < s->n; i++)
 		if (is_same(&s->v[i], p))
 			return &s->v[i];
+	errno = s->n < SUGGESTIONS_MAX ? ENOMEM : ENOSPC;
+	if (s->n == SUGGESTIONS_MAX)
+		return NULL;
 	if (s->n == s->cap) {
 		size_t cap = s->cap ? s->cap * 2 : 16;
 		struct suggestion *v = reallocarray(s->v, cap, sizeof(*v));
@@ -170,7 +174,9 @@ int suggest_add(struct suggestions *s, const struct seen *what)
 
 	find_place(s, what, &w, &p);
 	g = find_or_make(s, &p);
-	if (!g || add_text(g->hosts, &g->n_hosts, SUGGEST_PLACES_MAX, p.host))
+	if (!g)
+		return -errno;
+	if (add_text(g->hosts, &g->n_hosts, SUGGEST_PLACES_MAX, p.host))
 		return -ENOMEM;
 	if (w.item && add_text(g->items, &g->n_items, SUGGEST_ITEMS_MAX, w.item))
 		return -ENOMEM;

@@ -11,7 +11,7 @@
 
 #include "policy/seen.h"
 
-enum { SUGGEST_PLACES_MAX = 16, SUGGEST_ITEMS_MAX = 16 };
+enum { SUGGEST_PLACES_MAX = 16, SUGGEST_ITEMS_MAX = 16, SUGGESTIONS_MAX = 256 };
 
 /* What was tried at a host: a lookup, an echo, or a port. */
 struct suggestion_port {
@@ -48,7 +48,10 @@ struct suggestions {
 	uint64_t total; /* of all that was added */
 };
 
-/* Without memory it returns -ENOMEM, and what was there stays. */
+/*
+ * 0; -ENOSPC when it would be one more than SUGGESTIONS_MAX, which nobody reads, and -ENOMEM: then it is not
+ * counted, and what was there stays.
+ */
 int suggest_add(struct suggestions *s, const struct seen *what) sg_must_check;
 void suggest_free(struct suggestions *s);
 

@@ -10,7 +10,7 @@
 #include "sandbox/who.h"
 
 /* Beyond that an entry has the policy's hash: a log of lists of a million names serves nobody. */
-enum { POLICY_WRITTEN_MAX = 16 * 1024 };
+enum { POLICY_WRITTEN_MAX = 16 * 1024, POLICY_ANSWERED_MAX = 1024 * 1024 };
 
 static json_t *hash_json(const char *text, size_t rules)
 {
@@ -51,6 +51,6 @@ json_t *change_entry_answer(const struct change_made *c)
 
 	return json_pack("{s:b, s:b, s:I, s:o, s:o, s:s}", "changed", c->changed, "dry_run",
 			 c->dry_run, "generation", (json_int_t)c->generation, "before",
-			 policy_json(c->before, SIZE_MAX), "after", policy_json(c->after, SIZE_MAX),
-			 "policy", line ? line : "");
+			 policy_json(c->before, POLICY_ANSWERED_MAX), "after",
+			 policy_json(c->after, POLICY_ANSWERED_MAX), "policy", line ? line : "");
 }

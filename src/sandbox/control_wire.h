@@ -13,7 +13,7 @@
 enum {
 	CONTROL_HEAD = 4,
 	CONTROL_REQUEST_MAX = 64 * 1024,
-	CONTROL_ANSWER_MAX = 8 * 1024 * 1024,
+	CONTROL_ANSWER_MAX = 256 * 1024 * 1024, /* a policy of millions of names */
 	CONTROL_DEADLINE_MS = 5000, /* from the connection to the last octet of the answer */
 };
 

@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "policy/permission.h"
@@ -178,6 +180,25 @@ static void many_ports_are_counted(void **state)
 	suggest_free(&s);
 }
 
+/* Nor do many hosts take more than their room: what is left out is for the caller to count. */
+static void many_hosts_are_bounded(void **state)
+{
+	struct suggestions s = begin(NULL);
+	char name[32];
+
+	for (int i = 0; i < SUGGESTIONS_MAX + 9; i++) {
+		struct seen what;
+
+		snprintf(name, sizeof(name), "h%d.example.com", i);
+		what = looked_up(name, 1);
+		assert_int_equal(suggest_add(&s, &what), i < SUGGESTIONS_MAX ? 0 : -ENOSPC);
+	}
+	add(&s, looked_up("h3.example.com", 1));
+	assert_int_equal(s.n, SUGGESTIONS_MAX);
+	assert_int_equal(s.total, SUGGESTIONS_MAX + 1);
+	suggest_free(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -188,6 +209,7 @@ int main(void)
 		cmocka_unit_test(nothing_personal_is_suggested),
 		cmocka_unit_test(what_is_allowed_by_now_is_told_apart),
 		cmocka_unit_test(many_ports_are_counted),
+		cmocka_unit_test(many_hosts_are_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
