@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -13,6 +14,8 @@
 #include "sandbox/control_wire.h"
 #include "sandbox/name_list.h"
 #include "sandbox/runtime_dir.h"
+
+enum { CONNECT_STEP_MS = 5 };
 
 /* --- names --- */
 
@@ -110,6 +113,19 @@ static json_t *ask(int fd, const json_t *request, int ms, int *rc)
 	return *rc ? NULL : read_answer(fd, ms, rc);
 }
 
+/* A sandbox that has its name and is being made has no socket yet. */
+static int connect_in(int dir, enum control_socket_kind kind)
+{
+	mono_t end = mono_add_ms(mono_now(), CONTROL_DEADLINE_MS);
+	struct timespec step = {.tv_nsec = CONNECT_STEP_MS * 1000000L};
+	int fd;
+
+	while ((fd = control_socket_connect(dir, kind)) == -ENOENT && registry_is_alive(dir) &&
+	       mono_before(mono_now(), end))
+		nanosleep(&step, NULL);
+	return fd;
+}
+
 int client_connect(const char *name, enum control_socket_kind kind, struct err *e)
 {
 	struct registry r;
@@ -118,7 +134,7 @@ int client_connect(const char *name, enum control_socket_kind kind, struct err *
 	if (rc && rc != -ENOENT)
 		return -1;
 	dir = rc ? rc : registry_open_sandbox(&r, name);
-	fd = dir < 0 ? dir : control_socket_connect(dir, kind);
+	fd = dir < 0 ? dir : connect_in(dir, kind);
 	if (dir >= 0)
 		close(dir);
 	if (rc == 0)

@@ -109,7 +109,7 @@ static int lock_registry(const struct registry *r)
 
 /* --- who lives --- */
 
-static bool is_alive(int dir)
+bool registry_is_alive(int dir)
 {
 	struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	int fd = openat(dir, lock_name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
@@ -139,7 +139,7 @@ int registry_open_sandbox(const struct registry *r, const char *name)
 {
 	int fd = sandbox_name_valid(name) ? open_sandbox(r, name) : -ENOENT;
 
-	if (fd < 0 || is_alive(fd))
+	if (fd < 0 || registry_is_alive(fd))
 		return fd;
 	close(fd);
 	return -ENOENT;
@@ -156,7 +156,7 @@ static void visit_one(const struct registry *r, const char *name, const struct v
 
 	if (dir < 0)
 		return;
-	if (!is_alive(dir))
+	if (!registry_is_alive(dir))
 		remove_sandbox(r, name, dir);
 	else if (v->fn)
 		v->fn(v->ctx, name);

@@ -16,6 +16,7 @@
 #define SG_SANDBOX_RUNTIME_DIR_H
 
 #include <limits.h>
+#include <stdbool.h>
 
 #include "base/err.h"
 #include "sandbox/sandbox_name.h"
@@ -38,6 +39,9 @@ void registry_close(struct registry *r);
 /* Takes left-over folders away, then calls fn for the name of each sandbox that lives. */
 int registry_each(struct registry *r, void (*fn)(void *ctx, const char *name), void *ctx,
 		  struct err *e) sg_must_check;
+
+/* Whether the sandbox of an open folder lives. */
+bool registry_is_alive(int dir);
 
 /* The folder of a sandbox that lives, or -errno. */
 int registry_open_sandbox(const struct registry *r, const char *name);
