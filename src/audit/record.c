@@ -8,7 +8,7 @@ static const int64_t time_max_ms = INT64_C(253402300799999); /* the year 9999 */
 static const char *const proto_words[] = {
 	[RECORD_TCP] = "tcp",	  [RECORD_UDP] = "udp",	  [RECORD_ICMP] = "icmp",
 	[RECORD_DNS] = "dns",	  [RECORD_HTTP] = "http", [RECORD_CONNECT] = "connect",
-	[RECORD_SOCKS] = "socks", [RECORD_QUIC] = "quic",
+	[RECORD_SOCKS] = "socks", [RECORD_QUIC] = "quic", [RECORD_IP] = "ip",
 };
 _Static_assert(sizeof(proto_words) / sizeof(proto_words[0]) == RECORD_PROTOS,
 	       "every proto has a word");

@@ -3,10 +3,11 @@
  * record: one event of a sandbox's network, of fixed size, on its way from the gate to the sealer;
  * and the ring in shared memory that carries it (ring.c).
  *
- * The gate writes, the sealer reads; neither waits for the other. The gate is the process that reads
- * the sandbox's octets, so the sealer copies a record out before it looks at it, and checks every
- * field. The totals in the shared memory count every event, whether its record found room or not, and
- * live as long as the file behind them: they are exact across the death of any of the processes.
+ * The gate writes, the sealer reads; neither waits for the other. The gate is the process that
+ * reads the sandbox's octets, so the sealer copies a record out before it looks at it, and checks
+ * every field. The totals in the shared memory count every event, whether its record found room or
+ * not, and live as long as the file behind them: they are exact across the death of any of the
+ * processes.
  */
 #ifndef SG_AUDIT_RECORD_H
 #define SG_AUDIT_RECORD_H
@@ -32,6 +33,7 @@ enum record_proto { /* the `proto` word of the logs */
 		    RECORD_CONNECT,
 		    RECORD_SOCKS,
 		    RECORD_QUIC,
+		    RECORD_IP, /* any other protocol over IP */
 		    RECORD_PROTOS,
 };
 
@@ -76,15 +78,15 @@ struct ring;
 size_t ring_size(void);
 
 /*
- * Maps the file `fd`, growing it to ring_size(); a file with other contents, or of another version, is
- * an error. Both ends call it. The mapping is shared, and survives fork.
+ * Maps the file `fd`, growing it to ring_size(); a file with other contents, or of another version,
+ * is an error. Both ends call it. The mapping is shared, and survives fork.
  */
 struct ring *ring_map(int fd, struct err *e);
 void ring_unmap(struct ring *r);
 
 /*
- * The gate's end. Never waits and makes no system call but a wake-up (eventfd write) when the sealer
- * sleeps. Counts in the totals first. `wake` is an eventfd, or -1. NULL r: nothing is kept.
+ * The gate's end. Never waits and makes no system call but a wake-up (eventfd write) when the
+ * sealer sleeps. Counts in the totals first. `wake` is an eventfd, or -1. NULL r: nothing is kept.
  */
 void ring_put(struct ring *r, int wake, const struct record *what);
 
@@ -95,8 +97,8 @@ void ring_put(struct ring *r, int wake, const struct record *what);
 void ring_mend(struct ring *r);
 
 /*
- * No gate lives: raises the totals of refusals to at least these, which a log has. A file that was begun anew,
- * or that a power cut set back, counts on from there.
+ * No gate lives: raises the totals of refusals to at least these, which a log has. A file that was
+ * begun anew, or that a power cut set back, counts on from there.
  */
 void ring_raise(struct ring *r, const uint64_t refused[REASONS]);
 

@@ -47,6 +47,12 @@ static void take_tcp(struct gate *g, const struct packet *p)
 /* A protocol that the gate does not carry (SCTP, GRE, ESP, ...). */
 static void refuse_protocol(struct gate *g, const struct packet *p)
 {
+	struct event refusal = {.kind = RECORD_DENY,
+				.proto = RECORD_IP,
+				.reason = REASON_PROTOCOL_NOT_CARRIED,
+				.addr = &p->dst};
+
+	journal_note(g->journal, &refusal);
 	g->counters->frames_denied++;
 	packet_build_unreachable(tun_begin(g->tun), p, UNREACHABLE_PROHIBITED);
 	tun_send(g->tun);

@@ -406,6 +406,30 @@ static void a_refused_datagram_and_echo_are_noted(void **state)
 	expect_none();
 }
 
+/* SCTP, GRE, ESP and the like: no rule is about them, and they are refused and noted all the same. */
+static void a_protocol_that_is_not_carried_is_noted(void **state)
+{
+	enum { SCTP = 132 };
+	uint8_t octets[32] = {0x45, 0, 0, 32, 0, 0, 0,	0,   64, SCTP,
+			      0,    0, 0, 0,  0, 0, 93, 184, 0,	 1};
+	uint32_t sum = 0;
+	struct record got;
+
+	rig_begin(&rig, "network: any\n");
+	memcpy(octets + 12, addr_v4_octets(&rig.gate->sandbox_v4), 4);
+	for (size_t i = 0; i < 20; i += 2)
+		sum += (uint32_t)(octets[i] << 8 | octets[i + 1]);
+	sum = ~((sum & 0xffff) + (sum >> 16));
+	octets[10] = (uint8_t)(sum >> 8);
+	octets[11] = (uint8_t)sum;
+	dispatch_packet(rig.gate, span_of(octets, sizeof(octets)));
+	got = next(RECORD_DENY, RECORD_IP);
+	expect_target(&got, "", "93.184.0.1", 0);
+	assert_int_equal(got.reason, REASON_PROTOCOL_NOT_CARRIED);
+	assert_int_equal(refusals_total(rig.gate->refusals), 1);
+	expect_none();
+}
+
 /* ---- text ---- */
 
 /* What a record holds is printable, whatever the sandbox put into its request. */
@@ -524,6 +548,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_refused_request_is_noted_with_what_it_asked, end),
 		cmocka_unit_test_teardown(lookups_are_noted_both_ways, end),
 		cmocka_unit_test_teardown(a_refused_datagram_and_echo_are_noted, end),
+		cmocka_unit_test_teardown(a_protocol_that_is_not_carried_is_noted, end),
 		cmocka_unit_test_teardown(text_is_printable_and_cut, end),
 		cmocka_unit_test_teardown(a_killed_gate_leaves_its_numbers, end),
 		cmocka_unit_test_teardown(what_a_gate_wrote_on_purpose_is_put_right, end),
