@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sandboxes that are kept: made, started, used, stopped, started again, taken away."""
 
+import asyncio
 import concurrent.futures
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -281,6 +283,71 @@ def test_stop_is_orderly_and_then_is_not(world, running):
                world.machine.read(f"{running.cwd}/up"), what="the command")
     running.stop("--time", "1")
     assert world.machine.read(f"{running.cwd}/bye") == "bye\n"
+
+
+def test_stop_ends_one_that_runs_a_command(sandgate):
+    box = sandgate.box("--net", "deny")
+    box.run("sleep 100 >/dev/null 2>&1 &")
+    assert sandgate("stop", box.name).ok
+    assert box.process.wait(10) == 143
+
+
+def test_a_supervisor_that_is_asked_to_end_does_so_in_order(world, running):
+    world.machine.write(f"{running.cwd}/trap.sh", "trap 'echo bye >bye; exit' TERM; echo up\n"
+                        "while :; do sleep 0.05; done\n", "dev")
+    running.exec("sh trap.sh >up 2>&1 &")
+    wait_until(lambda: world.machine.exists(f"{running.cwd}/up") and
+               world.machine.read(f"{running.cwd}/up"), what="the command")
+    os.kill(running.supervisor, signal.SIGTERM)
+    wait_until(lambda: running.row()["state"] == "stopped", what="the end")
+    assert world.machine.read(f"{running.cwd}/bye") == "bye\n"
+
+
+def test_what_was_sent_before_the_stop_arrives(world, kept):
+    """As at the end of any command: what the kernel inside has taken is let out."""
+    address, got = world.address(), []
+
+    async def slow(reader, writer):
+        total = 0
+        try:
+            while data := await reader.read(1 << 16):
+                total += len(data)
+                await asyncio.sleep(0.002)
+            got.append(("end", total))
+        except ConnectionError:
+            got.append(("reset", total))
+        writer.close()
+    world.tcp(address, 7000, slow)
+    one = kept("--only", f"{address}:7000")
+    one.start()
+    sent = one.exec(["python3", "-c", "import socket; s = socket.create_connection(('" + address +
+                     "', 7000)); s.sendall(b'x' * 3000000)"])
+    assert sent.ok, sent
+    one.stop()
+    wait_until(lambda: got, what="the far side's end")
+    assert got == [("end", 3000000)]
+
+
+def test_what_a_supervisor_says_at_the_end_is_shown_by_stop(world, kept):
+    one = kept("--net", "deny")
+    one.start()
+    one.exec("mkdir -p .git/hooks .github/workflows; echo x >.github/workflows/run.yml")
+    said = one.stop().err
+    assert ".github/workflows" in said and "Z sandgate" not in said, said
+    log = world.machine.read(f"/home/dev/.local/state/sandgate/sandboxes/{one.name}/supervisor.log")
+    assert ".github/workflows" in log and re.match(r"\d{4}-\d\d-\d\dT\S+Z sandgate: ", log), log
+
+
+def test_a_command_in_one_that_has_no_name_of_its_own(sandgate, world):
+    cwd = world.machine.new_work()
+    process = world.machine.popen([sandgate.path, "run", "--net", "deny", "--", "sh", "-c",
+                                   "echo mine >/tmp/mark; echo up; read x"], cwd=cwd,
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "up\n"
+    name = next(row["name"] for row in sandgate.json("ls") if row["state"] == "running")
+    assert sandgate("exec", name, "--", "cat", "/tmp/mark").out == "mine\n"
+    process.communicate("\n")
+    assert name not in [row["name"] for row in sandgate.json("ls")]
 
 
 def test_a_command_is_told_that_its_sandbox_has_ended(world, sandgate, running):
