@@ -162,7 +162,9 @@ static int write_buffer(struct connection_log *c)
 		c->size += (uint64_t)n;
 		return 0;
 	}
-	/* A rest that cannot be taken back is left to the reader, in a file that is not added to. */
+	/*
+	 * A rest that cannot be taken back is left to the reader, in a file that is not added to.
+	 */
 	if (n > 0 && ftruncate(c->fd, (off_t)c->size) < 0) {
 		close(c->fd);
 		c->fd = -1;

@@ -3,8 +3,8 @@
  * connection_log: every flow, lookup and request of a sandbox, a line each, to be read by a person.
  *
  * Unlike the audit log it proves nothing: it rotates by size, the oldest file goes, and lines are
- * dropped rather than anything waited for: beyond a rate, or when the disk is full. How many were is in the
- * "suppressed" of the next line. connection_log_reader.h reads it.
+ * dropped rather than anything waited for: beyond a rate, or when the disk is full. How many were
+ * is in the "suppressed" of the next line. connection_log_reader.h reads it.
  *
  *	connections/SEQ.jsonl	named as the audit log's (segment.h), by the number of the first line
  *
@@ -27,8 +27,8 @@ enum {
 struct connection_log;
 
 /*
- * Goes on in the folder `dir`, which is borrowed, after the last line there. `bytes` of all files, 0:
- * the default, 64 MiB. NULL with the message.
+ * Goes on in the folder `dir`, which is borrowed, after the last line there. `bytes` of all files,
+ * 0: the default, 64 MiB. NULL with the message.
  */
 struct connection_log *connection_log_open(int dir, uint64_t bytes, struct err *e);
 

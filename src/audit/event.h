@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * event: a record as the JSON object that both logs have for it (docs/logs.md).
+ * event: a record as the JSON object that both logs have for it (sandgate-net(1)).
  *
- * Keys without a value are left out. A record has neither contents, credentials nor a query string, so
- * an event has none.
+ * Keys without a value are left out. A record has neither contents, credentials nor a query string,
+ * so an event has none.
  */
 #ifndef SG_AUDIT_EVENT_H
 #define SG_AUDIT_EVENT_H
@@ -28,8 +28,8 @@ void event_printer_set_on(struct event_printer *p, char **on);
 const char *event_action(enum record_kind kind);
 
 /*
- * Appends the members of the object, without braces, "seq" and "suppressed": "time":...,"sandbox":....
- * `r` is valid (record_valid).
+ * Appends the members of the object, without braces, "seq" and "suppressed":
+ * "time":...,"sandbox":.... `r` is valid (record_valid).
  */
 void event_print(struct event_printer *p, const struct record *r, struct buf *out);
 

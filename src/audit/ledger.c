@@ -5,7 +5,8 @@
  * Of each reason, `accounted` is the sum of what the log has: entries and their `suppressed`.
  * `waiting` is what happened and is not in it. An entry that is written accounts for all that
  * waited; one that cannot be written leaves everything as it was, so nothing is lost with a disk
- * that is full. The last refusal that waits is kept, for it becomes the entry when the minute is over.
+ * that is full. The last refusal that waits is kept, for it becomes the entry when the minute is
+ * over.
  *
  * Nothing else is kept anywhere: after a restart the log itself says what it accounts for.
  */
@@ -20,8 +21,8 @@
 #include "audit/rate.h"
 
 /*
- * An entry with totals is written at least every so many (sealer_main.c), so a look at the last ones finds one;
- * and a minute's entries of all reasons are no more.
+ * An entry with totals is written at least every so many (sealer_main.c), so a look at the last
+ * ones finds one; and a minute's entries of all reasons are no more.
  */
 enum { LOOK_BACK = 1024 };
 _Static_assert(LOOK_BACK >= REASONS * RATE_PER_MINUTE, "a minute's entries are looked at");

@@ -2,14 +2,14 @@
 /*
  * ledger: which refusals get an entry of the audit log, and how the others are counted.
  *
- * Of each reason RATE_PER_MINUTE are written in a minute; the rest wait, counted by reason and name,
- * and are in the `suppressed` of the next entry of the reason. So, for each reason at any entry that has
- * `totals`, over all entries up to it:
+ * Of each reason RATE_PER_MINUTE are written in a minute; the rest wait, counted by reason and
+ * name, and are in the `suppressed` of the next entry of the reason. So, for each reason at any
+ * entry that has `totals`, over all entries up to it:
  *
  *	entries of sandgate.egress.deny + their `suppressed` = `totals`
  *
- * which is what verify checks. What the ring's totals count and no record told of (no room, a process that
- * was killed) is part of `suppressed`.
+ * which is what verify checks. What the ring's totals count and no record told of (no room, a
+ * process that was killed) is part of `suppressed`.
  */
 #ifndef SG_AUDIT_LEDGER_H
 #define SG_AUDIT_LEDGER_H
@@ -33,8 +33,8 @@ struct ledger *ledger_new(const char *sandbox, struct event_printer *printer,
 void ledger_free(struct ledger *l);
 
 /*
- * What the log in the folder `dir` has: of each reason, how many are accounted for, and the times of the latest. For a
- * ledger that is new. `size` is that of the log. 0 or -1 with the message.
+ * What the log in the folder `dir` has: of each reason, how many are accounted for, and the times
+ * of the latest. For a ledger that is new. `size` is that of the log. 0 or -1 with the message.
  */
 int ledger_restore(struct ledger *l, int dir, uint64_t size, struct err *e) sg_must_check;
 

@@ -171,7 +171,9 @@ static void wake_reader(struct shared *s, int wake)
 {
 	const uint64_t one = 1;
 
-	/* Before this the record is there, after it the reader's word is: one of the two is seen. */
+	/*
+	 * Before this the record is there, after it the reader's word is: one of the two is seen.
+	 */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (!atomic_load_explicit(&s->asleep, memory_order_relaxed))
 		return;

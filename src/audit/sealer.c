@@ -230,7 +230,9 @@ int sealer_sync(struct sealer *s, int ms)
 	return rc;
 }
 
-/* `flags` of waitpid: WNOHANG when it has said that all is done, and its end is nobody's concern. */
+/*
+ * `flags` of waitpid: WNOHANG when it has said that all is done, and its end is nobody's concern.
+ */
 static int reap(struct sealer *s, int flags)
 {
 	int status = 0;

@@ -2,11 +2,12 @@
 /*
  * sealer: the one process that writes a sandbox's logs and holds the key that signs them.
  *
- * It takes fixed records from the gate's ring and entries from the supervisor, has no network, no file but
- * those of the logs, and parses nothing that the sandbox sent. This is the supervisor's hold on it;
- * sealer_main.c is the process.
+ * It takes fixed records from the gate's ring and entries from the supervisor, has no network, no
+ * file but those of the logs, and parses nothing that the sandbox sent. This is the supervisor's
+ * hold on it; sealer_main.c is the process.
  *
- * Entries that it has not said to have sealed are kept here, and go to the next sealer when it dies.
+ * Entries that it has not said to have sealed are kept here, and go to the next sealer when it
+ * dies.
  */
 #ifndef SG_AUDIT_SEALER_H
 #define SG_AUDIT_SEALER_H
@@ -22,7 +23,7 @@ struct sealer_setup {
 	int ring;   /* the file behind the ring */
 	int wake;   /* eventfd */
 	const struct catalogue *catalogue; /* for remedies */
-	bool lasting; /* false: the logs are taken away with the sandbox, so nothing waits for the disk */
+	bool lasting; /* false: the logs go with the sandbox, and nothing waits for the disk */
 	bool tells;		    /* of every checkpoint; else only of notes that are sealed */
 	bool alone;		    /* no gate lives yet: the ring's totals may be put right */
 	uint64_t connections_bytes; /* of the connection log in all; 0: the default */
@@ -49,8 +50,8 @@ struct sealer {
 enum { SEALER_NOTES_MAX = 4096, SEALER_START_MS = 10000 };
 
 /*
- * Forks it, and does not wait: it opens the logs while the caller goes on. `s` is SEALER_NONE, or one whose
- * sealer was buried. The caller blocks all signals. 0 or -1 with the message.
+ * Forks it, and does not wait: it opens the logs while the caller goes on. `s` is SEALER_NONE, or
+ * one whose sealer was buried. The caller blocks all signals. 0 or -1 with the message.
  */
 int sealer_start(struct sealer *s, const struct sealer_setup *setup, struct err *e) sg_must_check;
 
@@ -58,16 +59,19 @@ int sealer_start(struct sealer *s, const struct sealer_setup *setup, struct err 
 int sealer_await_ready(struct sealer *s, struct err *e) sg_must_check;
 
 /*
- * One entry for the audit log: {"action": ..., ...}, consumed. "time" and "note" are added, a number by which the
- * next sealer knows whether this one had written it. Does not wait, and may be called while there is no sealer. 0 or
- * -errno.
+ * One entry for the audit log: {"action": ..., ...}, consumed. "time" and "note" are added, a
+ * number by which the next sealer knows whether this one had written it. Does not wait, and may be
+ * called while there is no sealer. 0 or -errno.
  */
 int sealer_note(struct sealer *s, json_t *entry) sg_must_check;
 
 /* The permissions that are on from now, for remedies; borrowed, may be NULL. */
 void sealer_set_on(struct sealer *s, char *const *on);
 
-/* `control` is readable, or some time has passed: hears what is sealed, sends what could not be sent. */
+/*
+ * `control` is readable, or some time has passed: hears what is sealed, sends what could not be
+ * sent.
+ */
 void sealer_hear(struct sealer *s);
 
 /* Waits until all that came before is sealed and signed. 0 or -errno (ETIMEDOUT after `ms`). */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sealer_confine: what the sealer gives up before it reads the key: the stages of confine/confine.h.
+ * sealer_confine: what the sealer gives up before it reads the key: the stages of
+ * confine/confine.h.
  *
- * Left to it are four descriptors, of the files those in the two folders of the logs, and calls to read and
- * write them. It makes no socket, starts no program, and reaches no process.
+ * Left to it are four descriptors, of the files those in the two folders of the logs, and calls to
+ * read and write them. It makes no socket, starts no program, and reaches no process.
  */
 #ifndef SG_AUDIT_SEALER_CONFINE_H
 #define SG_AUDIT_SEALER_CONFINE_H
@@ -23,8 +24,8 @@ enum {
 };
 
 /*
- * In the child of `parent`, which has all signals blocked. Makes "audit" and "connections" in `folder`. 0 or -1 with the
- * message.
+ * In the child of `parent`, which has all signals blocked. Makes "audit" and "connections" in
+ * `folder`. 0 or -1 with the message.
  */
 int sealer_confine(int folder, int control, int wake, pid_t parent, struct err *e) sg_must_check;
 

@@ -4,16 +4,16 @@
  *
  * One poll loop over the supervisor's socket and the ring's eventfd. What the ring has goes to the
  * connection log, and refusals to the ledger, which decides what becomes an entry of the audit log.
- * After records were taken the loop looks again BATCH_MS later without a wake-up, so a gate under load makes
- * no system call for them.
+ * After records were taken the loop looks again BATCH_MS later without a wake-up, so a gate under
+ * load makes no system call for them.
  *
- * Entries are made durable COMMIT_MS after the first of a group, or when there are COMMIT_ENTRIES; the
- * checkpoint is signed every SIGN_MS while there is something new. Then the supervisor is told how many of
- * its entries are sealed.
+ * Entries are made durable COMMIT_MS after the first of a group, or when there are COMMIT_ENTRIES;
+ * the checkpoint is signed every SIGN_MS while there is something new. Then the supervisor is told
+ * how many of its entries are sealed.
  *
- * A disk that is full: `stuck` is set, entries of the supervisor wait in `held`, refusals wait in the
- * ledger, lines of the connection log are dropped and counted. Every RETRY_MS it is tried again; the first entry that
- * finds room tells of it.
+ * A disk that is full: `stuck` is set, entries of the supervisor wait in `held`, refusals wait in
+ * the ledger, lines of the connection log are dropped and counted. Every RETRY_MS it is tried
+ * again; the first entry that finds room tells of it.
  *
  * The stages of isolation are confine.h's: the key is read after all of them.
  */

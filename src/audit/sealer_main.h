@@ -13,8 +13,8 @@
 enum { SEALER_MESSAGE_MAX = 160 * 1024 };
 
 /*
- * In the child that was forked by `parent`. Confines itself, opens the logs, says that it is ready, and
- * returns the exit status when `control` closes or says so.
+ * In the child that was forked by `parent`. Confines itself, opens the logs, says that it is ready,
+ * and returns the exit status when `control` closes or says so.
  */
 int sealer_main(const struct sealer_setup *setup, int control, pid_t parent);
 

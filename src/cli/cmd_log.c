@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net log reads the files of the connection log itself: that of a sandbox that has stopped as well, and
- * nothing of the sandbox's waits for whoever reads. With --follow the kernel tells of what is written
- * (inotify), and the registry of the end.
+ * net log reads the files of the connection log itself: that of a sandbox that has stopped as well,
+ * and nothing of the sandbox's waits for whoever reads. With --follow the kernel tells of what is
+ * written (inotify), and the registry of the end.
  */
 #include <errno.h>
 #include <fcntl.h>

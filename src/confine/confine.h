@@ -24,8 +24,8 @@ enum { CONFINE_KEPT_FD = 3, CONFINE_KEPT_MAX = 8 };
 
 /*
  * `name` is what ps shows, at most 15 octets. Of the descriptors the `n` of `keep` stay, at most
- * CONFINE_KEPT_MAX, which become CONFINE_KEPT_FD, CONFINE_KEPT_FD + 1, .... `parent` is the process that forked this one; if it
- * is gone, so is this one. 0 or -1.
+ * CONFINE_KEPT_MAX, which become CONFINE_KEPT_FD, CONFINE_KEPT_FD + 1, .... `parent` is the process
+ * that forked this one; if it is gone, so is this one. 0 or -1.
  */
 int confine_detach(const char *name, pid_t parent, const int *keep, size_t n,
 		   struct err *e) sg_must_check;

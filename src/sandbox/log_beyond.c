@@ -45,7 +45,9 @@ static void push(const char *name, const char *checkpoint, const struct audit_an
 		say(&e);
 }
 
-/* True in a process that is left behind. Whoever reads what the command writes waits for its end. */
+/*
+ * True in a process that is left behind. Whoever reads what the command writes waits for its end.
+ */
 static bool leave_behind(void)
 {
 	if (fork() != 0)

@@ -19,13 +19,17 @@
 typedef void log_folder_fn(const char *name, int folder);
 
 /*
- * A descriptor, the folder made when it is not there; -1 with the message. The name is claimed in the registry. A
- * passing one is made anew, and what is left over of others, which no running sandbox of `r` has, is taken away.
+ * A descriptor, the folder made when it is not there; -1 with the message. The name is claimed in
+ * the registry. A passing one is made anew, and what is left over of others, which no running
+ * sandbox of `r` has, is taken away.
  */
 int log_folder_make(const struct registry *r, const char *name, bool lasting, log_folder_fn *fn,
 		    struct err *e);
 
-/* A descriptor for reading: of one that runs, or of one that is kept. -ENOENT, or -1 with the message. */
+/*
+ * A descriptor for reading: of one that runs, or of one that is kept. -ENOENT, or -1 with the
+ * message.
+ */
 int log_folder_open(const char *name, struct err *e);
 
 /* Takes a passing one away. */

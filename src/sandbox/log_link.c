@@ -17,7 +17,9 @@ static const uint64_t mib = UINT64_C(1024) * 1024;
 
 /* --- the ring --- */
 
-/* Of a passing sandbox it need not outlive the supervisor: memory, and only what is touched of it. */
+/*
+ * Of a passing sandbox it need not outlive the supervisor: memory, and only what is touched of it.
+ */
 static int open_ring_file(const struct log_link *l)
 {
 	int fd;

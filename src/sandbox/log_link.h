@@ -2,11 +2,11 @@
 /*
  * log_link: the supervisor's hold on its logs: the folder they are in, the ring, and the sealer.
  *
- * The ring and the totals in it are in a file beside the logs: whoever dies, nothing that was counted is
- * lost. A sealer that dies is replaced, and meanwhile nothing of the sandbox waits.
+ * The ring and the totals in it are in a file beside the logs: whoever dies, nothing that was
+ * counted is lost. A sealer that dies is replaced, and meanwhile nothing of the sandbox waits.
  *
- * The folder of a sandbox that is not kept is taken away at its end, or, when its supervisor was killed,
- * by the next run of the same person; its last checkpoint stays in the host's log.
+ * The folder of a sandbox that is not kept is taken away at its end, or, when its supervisor was
+ * killed, by the next run of the same person; its last checkpoint stays in the host's log.
  */
 #ifndef SG_SANDBOX_LOG_LINK_H
 #define SG_SANDBOX_LOG_LINK_H
@@ -38,7 +38,9 @@ struct log_link {
 #define LOG_LINK_NONE ((struct log_link){.folder = -1, .ring_file = -1, .wake = -1})
 
 /*
- * Opens the folder, makes the ring, starts the sealer. `sealer` and the name in `dir` are borrowed. `lasting`: the sandbox is kept after its end. 0, or -1 with the message; log_link_close() in both cases.
+ * Opens the folder, makes the ring, starts the sealer. `sealer` and the name in `dir` are borrowed.
+ * `lasting`: the sandbox is kept after its end. 0, or -1 with the message; log_link_close() in both
+ * cases.
  */
 int log_link_open(struct log_link *l, struct sealer *sealer, const struct runtime_dir *dir,
 		  bool lasting, const struct sources *sources, struct err *e) sg_must_check;
@@ -47,8 +49,8 @@ int log_link_open(struct log_link *l, struct sealer *sealer, const struct runtim
 void log_link_mend(struct log_link *l);
 
 /*
- * The sealer has ended. Starts another: 0 and how it ended in `e`, to be told; or -1 with the message, when it
- * happens too often.
+ * The sealer has ended. Starts another: 0 and how it ended in `e`, to be told; or -1 with the
+ * message, when it happens too often.
  */
 int log_link_renew(struct log_link *l, struct err *e) sg_must_check;
 
@@ -56,8 +58,8 @@ int log_link_renew(struct log_link *l, struct err *e) sg_must_check;
 void log_link_anchor(struct log_link *l);
 
 /*
- * The last of a sandbox: `entry` ("sandgate.sandbox.stop", consumed, NULL: it never started) is written and
- * sealed, the sealer ended, what is passing taken away.
+ * The last of a sandbox: `entry` ("sandgate.sandbox.stop", consumed, NULL: it never started) is
+ * written and sealed, the sealer ended, what is passing taken away.
  */
 void log_link_close(struct log_link *l, json_t *entry);
 

@@ -11,7 +11,9 @@ static json_t *entry_of(const struct supervisor *s, const char *action)
 	return json_pack("{s:s, s:s}", "action", action, "sandbox", s->dir.name);
 }
 
-/* Refused only when thousands wait for a disk; that they do is told with the first that is written. */
+/*
+ * Refused only when thousands wait for a disk; that they do is told with the first that is written.
+ */
 static void note(struct supervisor *s, json_t *entry)
 {
 	(void)!sealer_note(&s->sealer, entry);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sealer as a process, on a real file system: what it is confined to, and that no death and no full
- * disk loses anything silently.
+ * The sealer as a process, on a real file system: what it is confined to, and that no death and no
+ * full disk loses anything silently.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -293,7 +293,10 @@ static void totals_go_on_after_a_stop(void **state)
 		close_world(w);
 		open_world(w);
 	}
-	/* A minute has not passed: three runs have written no more than one would, and a flush each. */
+	/*
+	 * A minute has not passed: three runs have written no more than one would, and a flush
+	 * each.
+	 */
 	start(w);
 	refuse(w, REASON_NOT_IN_POLICY, 10);
 	assert_int_equal(sealer_sync(&w->sealer, SYNC_MS), 0);
