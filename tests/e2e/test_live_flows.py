@@ -6,6 +6,7 @@ import signal
 
 from internet.services import echo_tcp, echo_udp
 from program import wait_until
+from test_udp import QUIC, quic_allowed
 
 # Streams numbered octets to an echo and compares what comes back, until told to stop or cut.
 STREAM = """
@@ -147,6 +148,31 @@ report(problem=problem, answers=answers)
     exchange = box.start_python(code, address)
     wait_until(lambda: box.egress()["flows"]["open"] == 1, 5, "the exchange")
     assert sandgate("net", "deny", box.name, f"{address}:5000/udp").ok
+    got = exchange.wait(10).json
+    assert got["answers"] > 0 and got["problem"] in ("EHOSTUNREACH", "EACCES"), got
+
+
+def test_quic_ends_with_its_name(world, sandgate):
+    """`quic: allow`: the exchange goes by the server name that was read in its first packet."""
+    site, box, _ = quic_allowed(world, sandgate)
+    exchange = box.start_python(QUIC + """
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.settimeout(5)
+s.connect((sys.argv[1], 443))
+s.send(quic_initial("api.example.com"))
+problem, answers = None, 0
+try:
+    while True:
+        s.recv(100)
+        answers += 1
+        time.sleep(0.02)
+        s.send(b"\\x40" + os.urandom(60))
+except OSError as e:
+    problem = errname(e)
+report(problem=problem, answers=answers)
+""", site.address)
+    wait_until(lambda: box.egress()["flows"]["open"] >= 1, 5, "the exchange")
+    assert sandgate("net", "deny", box.name, "api.example.com").ok
     got = exchange.wait(10).json
     assert got["answers"] > 0 and got["problem"] in ("EHOSTUNREACH", "EACCES"), got
 
