@@ -13,7 +13,9 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "gate/counted.h"
 #include "gate_rig.h"
+#include "policy/permission.h"
 
 static struct rig rig;
 
@@ -362,6 +364,58 @@ static void a_refused_request_is_noted_with_what_it_asked(void **state)
 	expect_none();
 }
 
+/* ---- what a permission covers ---- */
+
+static json_t *only_refusal(void)
+{
+	json_t *all = counted_refusals(rig.gate->refusals, &rig.gate->remedy);
+	json_t *row;
+
+	assert_int_equal(json_array_size(json_object_get(all, "refusals")), 1);
+	row = json_incref(json_array_get(json_object_get(all, "refusals"), 0));
+	json_decref(all);
+	return row;
+}
+
+/* The answer inside and the row for the summary name the permission that would admit it. */
+static void a_refusal_names_the_permission_that_covers_it(void **state)
+{
+	static const char request[] = "GET /simple/ HTTP/1.1\r\nHost: pypi.org\r\n\r\n";
+	struct rig_flow f;
+	char got[2048] = "";
+	json_t *row;
+
+	rig_begin_with(&rig, "network: deny\nallow: [a.example.com]\n", catalogue_builtin(), -1);
+	rig_bind(&rig, "a.example.com", "93.184.0.1");
+	f = rig_open(&rig, "93.184.0.1", 80);
+	assert_int_equal(send(f.client, request, sizeof(request) - 1, 0), sizeof(request) - 1);
+	rig_turns(&rig, 5);
+	assert_true(recv(f.client, got, sizeof(got) - 1, MSG_DONTWAIT) > 0);
+	if (!strstr(got, "sandgate net allow box install:python"))
+		fail_msg("%s", got);
+	row = only_refusal();
+	assert_string_equal(json_string_value(json_object_get(row, "permission")),
+			    "install:python");
+	assert_non_null(strstr(json_string_value(json_object_get(row, "attempt")), "Python"));
+	json_decref(row);
+	rig_close(&f);
+}
+
+/* Where no permission would help there is none. */
+static void a_refusal_that_no_permission_covers_says_so(void **state)
+{
+	struct endpoint from, to = {.addr = rig_addr("93.184.0.1"), .port = 22};
+	json_t *row;
+
+	rig_begin_with(&rig, "network: deny\n", catalogue_builtin(), -1);
+	from = inside(999);
+	send_syn(&from, &to);
+	row = only_refusal();
+	assert_true(json_is_null(json_object_get(row, "permission")));
+	assert_true(json_is_null(json_object_get(row, "attempt")));
+	json_decref(row);
+}
+
 /* ---- lookups, datagrams, echo ---- */
 
 static void lookups_are_noted_both_ways(void **state)
@@ -546,6 +600,8 @@ int main(void)
 		cmocka_unit_test_teardown(a_request_is_noted_without_its_query, end),
 		cmocka_unit_test_teardown(of_several_requests_no_status_is_told, end),
 		cmocka_unit_test_teardown(a_refused_request_is_noted_with_what_it_asked, end),
+		cmocka_unit_test_teardown(a_refusal_names_the_permission_that_covers_it, end),
+		cmocka_unit_test_teardown(a_refusal_that_no_permission_covers_says_so, end),
 		cmocka_unit_test_teardown(lookups_are_noted_both_ways, end),
 		cmocka_unit_test_teardown(a_refused_datagram_and_echo_are_noted, end),
 		cmocka_unit_test_teardown(a_protocol_that_is_not_carried_is_noted, end),
