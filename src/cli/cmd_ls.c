@@ -27,14 +27,15 @@ static json_t *row_model(const json_t *answer)
 	return row;
 }
 
-/* NULL when it has ended while it was asked. */
-static json_t *running_row(const char *name)
+/* Of an answer, which is consumed. NULL when there is none: it has ended while it was asked. */
+static json_t *running_row(json_t *answer)
 {
-	struct err ignored;
-	json_t *answer = client_ask(name, "ls", &ignored), *row;
+	json_t *row;
 
-	if (!answer)
+	if (!json_object_get(answer, "name")) {
+		json_decref(answer);
 		return NULL;
+	}
 	json_object_set_new(answer, "state", json_string("running"));
 	row = row_model(answer);
 	json_decref(answer);
@@ -63,9 +64,9 @@ static json_t *stopped_row(const char *name)
 }
 
 /* One that has ended while it was asked is one that is kept, or none. */
-static void add_row(json_t *rows, const char *running, const char *kept)
+static void add_row(json_t *rows, json_t *answer, const char *kept)
 {
-	json_t *row = running ? running_row(running) : NULL;
+	json_t *row = running_row(answer);
 
 	if (!row && kept)
 		row = stopped_row(kept);
@@ -73,15 +74,15 @@ static void add_row(json_t *rows, const char *running, const char *kept)
 		json_array_append_new(rows, row);
 }
 
-/* Both lists are sorted, and what is in both runs. */
-static json_t *merge(char *const *running, char *const *kept)
+/* Both lists are sorted, and what is in both runs. Consumes the answers. */
+static json_t *merge(char *const *running, json_t **answers, char *const *kept)
 {
 	json_t *rows = json_array();
 
 	while (*running || *kept) {
 		int order = !*running ? 1 : !*kept ? -1 : strcmp(*running, *kept);
 
-		add_row(rows, order <= 0 ? *running : NULL, order >= 0 ? *kept : NULL);
+		add_row(rows, order <= 0 ? *answers++ : NULL, order >= 0 ? *kept : NULL);
 		if (order >= 0)
 			kept++;
 		if (order <= 0)
@@ -90,13 +91,31 @@ static json_t *merge(char *const *running, char *const *kept)
 	return rows;
 }
 
+static json_t *ask_and_merge(char *const *running, char *const *kept)
+{
+	size_t n = 0;
+	json_t **answers, *rows;
+
+	while (running[n])
+		n++;
+	answers = calloc(n + 1, sizeof(*answers));
+	if (!answers)
+		return NULL;
+	client_ask_all(running, n, "ls", answers);
+	rows = merge(running, answers, kept);
+	free(answers);
+	return rows;
+}
+
 /* NULL with the message. */
 static json_t *list_model(struct err *e)
 {
 	char **running = client_list_names(e);
 	char **kept = running ? state_dir_list(e) : NULL;
-	json_t *rows = kept ? merge(running, kept) : NULL;
+	json_t *rows = kept ? ask_and_merge(running, kept) : NULL;
 
+	if (kept && !rows)
+		err_set(e, "out of memory");
 	name_list_free(running);
 	name_list_free(kept);
 	return rows;

@@ -103,14 +103,19 @@ static json_t *read_answer(int fd, int ms, int *rc)
 	return m;
 }
 
-static json_t *ask(int fd, const json_t *request, int ms, int *rc)
+static int ask(int fd, const json_t *request)
 {
 	size_t n;
 	uint8_t *p = control_encode(request, CONTROL_REQUEST_MAX, &n);
+	int rc = p ? send_all(fd, p, n) : -E2BIG;
 
-	*rc = p ? send_all(fd, p, n) : -E2BIG;
 	free(p);
-	return *rc ? NULL : read_answer(fd, ms, rc);
+	return rc;
+}
+
+static int no_answer(const char *name, int rc, struct err *e)
+{
+	return err_set(e, "%s: its supervisor does not answer: %s", name, strerror(-rc));
 }
 
 /* A sandbox that has its name and is being made has no socket yet. */
@@ -146,18 +151,34 @@ int client_connect(const char *name, enum control_socket_kind kind, struct err *
 	return fd < 0 ? err_set(e, "%s: %s", name, strerror(-fd)) : fd;
 }
 
-json_t *client_exchange(const char *name, const json_t *request, int ms, struct err *e)
+static int send_request(const char *name, const json_t *request, struct err *e)
 {
 	int fd = client_connect(name, CONTROL_SOCKET, e), rc;
-	json_t *m;
 
-	if (fd < 0)
-		return NULL;
-	m = ask(fd, request, ms, &rc);
+	rc = fd < 0 ? 0 : ask(fd, request);
+	if (rc == 0)
+		return fd;
+	close(fd);
+	return no_answer(name, rc, e);
+}
+
+/* Consumes the descriptor. */
+static json_t *take_answer(int fd, const char *name, int ms, struct err *e)
+{
+	int rc;
+	json_t *m = read_answer(fd, ms, &rc);
+
 	close(fd);
 	if (!m)
-		err_set(e, "%s: its supervisor does not answer: %s", name, strerror(-rc));
+		no_answer(name, rc, e);
 	return m;
+}
+
+json_t *client_exchange(const char *name, const json_t *request, int ms, struct err *e)
+{
+	int fd = send_request(name, request, e);
+
+	return fd < 0 ? NULL : take_answer(fd, name, ms, e);
 }
 
 json_t *client_request(const char *name, const json_t *request, int ms, struct err *e)
@@ -183,4 +204,29 @@ json_t *client_ask(const char *name, const char *op, struct err *e)
 	answer = client_request(name, request, CONTROL_DEADLINE_MS, e);
 	json_decref(request);
 	return answer;
+}
+
+/* What is asked of one is under way while the others are asked. */
+static void ask_some(char *const *names, size_t n, const json_t *request, json_t **out)
+{
+	int fds[CLIENT_AT_ONCE];
+	struct err ignored;
+
+	for (size_t i = 0; i < n; i++)
+		fds[i] = send_request(names[i], request, &ignored);
+	for (size_t i = 0; i < n; i++)
+		out[i] = fds[i] < 0 ? NULL
+				    : take_answer(fds[i], names[i], CONTROL_DEADLINE_MS, &ignored);
+}
+
+void client_ask_all(char *const *names, size_t n, const char *op, json_t **out)
+{
+	json_t *request = json_pack("{s:s}", "op", op);
+
+	for (size_t at = 0; at < n; at += CLIENT_AT_ONCE) {
+		size_t some = n - at < CLIENT_AT_ONCE ? n - at : CLIENT_AT_ONCE;
+
+		ask_some(names + at, some, request, out + at);
+	}
+	json_decref(request);
 }

@@ -29,6 +29,13 @@ json_t *client_exchange(const char *name, const json_t *request, int ms, struct 
 /* The same, where an answer that has an error is NULL with that message. */
 json_t *client_request(const char *name, const json_t *request, int ms, struct err *e);
 
+/*
+ * Asks many at once: out[i] is the answer of names[i], new, or NULL when there is none. None waits for
+ * another, but for at most CLIENT_AT_ONCE connections.
+ */
+enum { CLIENT_AT_ONCE = 64 };
+void client_ask_all(char *const *names, size_t n, const char *op, json_t **out);
+
 /* The same for {"op": op}, and 5 s. */
 json_t *client_ask(const char *name, const char *op, struct err *e);
 
