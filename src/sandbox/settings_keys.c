@@ -511,7 +511,8 @@ int settings_set(struct settings *s, size_t key, const char *text, struct err *e
 	const struct setting *set = &settings[key];
 	struct document d = {.file = "", .syntax = POLICY_YAML};
 	struct value_reader v = {.d = &d, .e = e};
-	static const char nowhere[] = ":0:0: ";
+	static const char nowhere[] = ":0:0: "; /* there is no file to point into */
+	struct err why;
 	int rc;
 
 	if (make_node(set, text, &d.root)) {
@@ -522,8 +523,9 @@ int settings_set(struct settings *s, size_t key, const char *text, struct err *e
 	document_free(&d);
 	if (rc == 0)
 		return 0;
-	/* There is no file to point into. */
-	if (strncmp(e->text, nowhere, strlen(nowhere)) == 0)
-		memmove(e->text, e->text + strlen(nowhere), strlen(e->text + strlen(nowhere)) + 1);
-	return err_prefix(e, "%s", set->key);
+	why = *e;
+	return err_set(e, "%s: %s", set->key,
+		       strncmp(why.text, nowhere, sizeof(nowhere) - 1) == 0
+			       ? why.text + sizeof(nowhere) - 1
+			       : why.text);
 }
