@@ -6,6 +6,8 @@ import time
 
 import pytest
 
+from internet.services import slow_sink
+
 RUN = "$SANDGATE_UNDER_TEST run --quiet --net deny"
 
 
@@ -99,19 +101,8 @@ def test_the_terminals_modes_come_back_when_it_is_killed(shell):
 
 def test_what_was_sent_before_the_end_arrives(world, sandgate):
     """The command ends right after its last write: as with the host's own kernel, nothing is cut."""
-    address, got = world.address(), []
-
-    async def slow(reader, writer):
-        total = 0
-        try:
-            while data := await reader.read(1 << 16):
-                total += len(data)
-                await asyncio.sleep(0.002)
-            got.append(("end", total))
-        except ConnectionError:
-            got.append(("reset", total))
-        writer.close()
-    world.tcp(address, 7000, slow)
+    address = world.address()
+    got = slow_sink(world, address, 7000)
     done = sandgate.run("--only", f"{address}:7000", command=[
         "python3", "-c", "import socket; s = socket.create_connection(('" + address + "', 7000)); "
         "s.sendall(b'x' * 3000000)"])

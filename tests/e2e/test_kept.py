@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sandboxes that are kept: made, started, used, stopped, started again, taken away."""
 
-import asyncio
 import concurrent.futures
 import json
 import os
@@ -12,6 +11,7 @@ import time
 
 import pytest
 
+from internet.services import slow_sink
 from program import descendants, read_proc, wait_until
 
 BOTH = pytest.mark.parametrize("person", ["dev", "root"])
@@ -305,19 +305,8 @@ def test_a_supervisor_that_is_asked_to_end_does_so_in_order(world, running):
 
 def test_what_was_sent_before_the_stop_arrives(world, kept):
     """As at the end of any command: what the kernel inside has taken is let out."""
-    address, got = world.address(), []
-
-    async def slow(reader, writer):
-        total = 0
-        try:
-            while data := await reader.read(1 << 16):
-                total += len(data)
-                await asyncio.sleep(0.002)
-            got.append(("end", total))
-        except ConnectionError:
-            got.append(("reset", total))
-        writer.close()
-    world.tcp(address, 7000, slow)
+    address = world.address()
+    got = slow_sink(world, address, 7000)
     one = kept("--only", f"{address}:7000")
     one.start()
     sent = one.exec(["python3", "-c", "import socket; s = socket.create_connection(('" + address +

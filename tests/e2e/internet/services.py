@@ -5,6 +5,7 @@ Each is the real server where Debian has one; where it has none to speak of (a p
 mirror), it is the few files such a server would serve.
 """
 
+import asyncio
 import base64
 import hashlib
 import io
@@ -256,3 +257,21 @@ def greeter(world, address, port, greeting):
         finally:
             writer.close()
     return world.tcp(address, port, talk)
+
+
+def slow_sink(world, address, port):
+    """Reads slowly what is sent to it. The list gets ("end" or "reset", octets) for each connection."""
+    got = []
+
+    async def slow(reader, writer):
+        total = 0
+        try:
+            while data := await reader.read(1 << 16):
+                total += len(data)
+                await asyncio.sleep(0.002)
+            got.append(("end", total))
+        except ConnectionError:
+            got.append(("reset", total))
+        writer.close()
+    world.tcp(address, port, slow)
+    return got
