@@ -42,7 +42,7 @@ static int begin(void **state)
 	w->entries = json_array();
 	w->printer = event_printer_new("box", NULL);
 	w->ledger = ledger_new("box", w->printer, append, w);
-	tally_init(&w->tally, false);
+	tally_init(&w->tally, "sandgate/host/box", false);
 	*state = w;
 	return w->ledger ? 0 : -1;
 }
