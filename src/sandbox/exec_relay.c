@@ -7,6 +7,9 @@
  * copied both ways: what it gives to the person's terminal, what is typed there to it. While it is, the
  * person's terminal is raw: the keys that send signals do so inside.
  *
+ * Where output goes elsewhere ("sandgate exec ... | less") the terminal is the whole job's: its modes stay, what
+ * is typed comes by lines, and is left alone while another of the job has the terminal in modes of its own.
+ *
  * Signals of this process go to the command. A stop stops the command's group and then this process; when
  * it is continued, so is the group.
  *
@@ -27,13 +30,22 @@
 #include <termios.h>
 #include <unistd.h>
 
-enum { TYPED_MAX = 4096, PRINTED_MAX = 16384, PTMX_MAJOR = 5, PTMX_MINOR = 2 };
+enum {
+	TYPED_MAX = 4096,
+	PRINTED_MAX = 16384,
+	PTMX_MAJOR = 5,
+	PTMX_MINOR = 2,
+	END_OF_FILE = 4,
+	LOOK_MS = 200
+};
 
 struct relay {
 	int connection, signals;
 	int master;	      /* -1: none */
 	int in;		      /* the terminal that is typed on; -1: none */
 	int out;	      /* the one that is printed on */
+	bool lines;	      /* it is shared with others of the job */
+	bool hung_up;	      /* nothing more will be typed */
 	bool raw;	      /* it has other modes than these, and is typed on for the command */
 	struct termios modes; /* as they were found */
 	char typed[TYPED_MAX];
@@ -43,11 +55,38 @@ struct relay {
 
 /* --- the person's terminal --- */
 
+static bool is_foreground(const struct relay *r)
+{
+	return tcgetpgrp(r->in) == getpgrp();
+}
+
+/* What is typed by lines has been echoed already. */
+static void silence_master(const struct relay *r)
+{
+	struct termios modes;
+
+	if (!r->lines || tcgetattr(r->master, &modes) < 0)
+		return;
+	modes.c_lflag &= ~(tcflag_t)ECHO;
+	tcsetattr(r->master, TCSANOW, &modes);
+}
+
+static bool may_read_typed(const struct relay *r)
+{
+	struct termios modes;
+
+	if (r->in < 0 || r->master < 0 || r->n_typed || r->hung_up)
+		return false;
+	if (!r->lines)
+		return r->raw;
+	return is_foreground(r) && tcgetattr(r->in, &modes) == 0 && modes.c_lflag & ICANON;
+}
+
 static void make_raw(struct relay *r)
 {
 	struct termios raw;
 
-	if (r->in < 0 || r->master < 0 || r->raw || tcgetpgrp(r->in) != getpgrp() ||
+	if (r->in < 0 || r->lines || r->master < 0 || r->raw || !is_foreground(r) ||
 	    tcgetattr(r->in, &r->modes) < 0)
 		return;
 	raw = r->modes;
@@ -160,8 +199,10 @@ static void read_typed(struct relay *r)
 
 	if (n > 0)
 		r->n_typed = (size_t)n;
+	else if (n == 0 && r->lines)
+		r->typed[r->n_typed++] = END_OF_FILE;
 	else if (n == 0 || (errno != EINTR && errno != EAGAIN))
-		r->in = -1;
+		r->hung_up = true;
 }
 
 static void close_master(struct relay *r)
@@ -190,6 +231,7 @@ static void take_master(struct relay *r, int fd)
 		return;
 	}
 	r->master = fd;
+	silence_master(r);
 	make_raw(r);
 	follow_size(r);
 }
@@ -229,10 +271,11 @@ static int loop(struct relay *r)
 			[NEWS] = {.fd = r->connection, .events = POLLIN},
 			[SIGNALS] = {.fd = r->signals, .events = POLLIN},
 			[MASTER] = {.fd = r->master, .events = wanted},
-			[TYPED] = {.fd = r->raw && !r->n_typed ? r->in : -1, .events = POLLIN},
+			[TYPED] = {.fd = may_read_typed(r) ? r->in : -1, .events = POLLIN},
 		};
 
-		if (poll(fds, ALL, -1) < 0 && errno != EINTR)
+		/* Modes that another sets make no event. */
+		if (poll(fds, ALL, r->lines ? LOOK_MS : -1) < 0 && errno != EINTR)
 			return -errno;
 		if (fds[SIGNALS].revents)
 			take_signals(r);
@@ -273,6 +316,7 @@ int exec_relay_run(int connection, unsigned passed, struct exec_end *end)
 		.master = -1,
 		.in = passed & 1 ? -1 : STDIN_FILENO,
 		.out = find_out(passed),
+		.lines = !(passed & 1) && passed >> STDOUT_FILENO & 1,
 		.end = end,
 	};
 	sigset_t all, before;

@@ -272,6 +272,32 @@ def test_a_pipe_beside_a_terminal(terminal, sandgate, running):
     t.expect("status-0")
 
 
+def test_a_pager_at_the_other_end_keeps_the_terminal(terminal, sandgate, running):
+    t = terminal.of("env", "PS1=host> ", "TERM=xterm", "bash", "--norc", "--noediting", "-i")
+    t.expect("host> ")
+    t.type(f"{sandgate.path} exec {running.name} -- seq 100000 | less\n")
+    t.expect("23\r\n")
+    time.sleep(0.5)
+    t.type("G")
+    t.expect("100000")
+    t.type("q")
+    t.expect("host> ")
+    t.type("exit\n")
+    assert t.process.wait(10) == 0
+
+
+def test_lines_are_typed_in_a_pipeline(terminal, sandgate, running):
+    t = terminal.of("sh", "-c", f"{sandgate.path} exec {running.name} -- sh -c "
+                    "'read x; echo got-$x; cat; echo over' | cat; echo status-$?")
+    time.sleep(0.5)
+    t.type("line\n")
+    t.expect("line\r\n")
+    t.expect("got-line")
+    t.type("\x04")
+    t.expect("over")
+    t.expect("status-0")
+
+
 # --- the end, of every kind ---
 
 def test_stop_is_orderly_and_then_is_not(world, running):
