@@ -23,7 +23,7 @@ static void without_a_limit_all_may_pass(void **state)
 
 	quota_spend(q, &l, host(1), 1u << 30);
 	assert_true(quota_left(q, &l, host(1), &why) == UINT64_MAX);
-	free(q);
+	quota_free(q);
 }
 
 static void the_limit_in_all_is_exact(void **state)
@@ -38,7 +38,7 @@ static void the_limit_in_all_is_exact(void **state)
 	quota_spend(q, &l, host(3), 1);
 	assert_int_equal(quota_left(q, &l, host(3), &why), 0);
 	assert_int_equal(why, REASON_LIMIT_BYTES);
-	free(q);
+	quota_free(q);
 }
 
 static void the_limit_per_host_is_its_own(void **state)
@@ -51,7 +51,7 @@ static void the_limit_per_host_is_its_own(void **state)
 	assert_int_equal(quota_left(q, &l, host(1), &why), 0);
 	assert_int_equal(why, REASON_LIMIT_BYTES_PER_HOST);
 	assert_int_equal(quota_left(q, &l, host(2), &why), 100);
-	free(q);
+	quota_free(q);
 }
 
 /* More hosts than places: some share a count, so none may send more than its limit. */
@@ -67,7 +67,7 @@ static void no_host_gets_more_however_many_there_are(void **state)
 				quota_spend(q, &l, host(i), 10);
 	for (unsigned i = 0; i < 20000; i++)
 		assert_int_equal(quota_left(q, &l, host(i), &why), 0);
-	free(q);
+	quota_free(q);
 }
 
 int main(void)
