@@ -8,7 +8,9 @@
 #include "base/err.h"
 #include "sandbox/change_request.h"
 
-/* 0, or the exit status with the message: there is none, it was declined, or nobody can be asked. */
+/*
+ * 0, or the exit status with the message: there is none, it was declined, or nobody can be asked.
+ */
 int change_question_ask(const char *name, const struct change_request *r, bool yes,
 			struct err *e) sg_must_check;
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_named: `run --name N` of a sandbox that is kept: in one that runs, or started for one command. */
+/*
+ * run_named: `run --name N` of a sandbox that is kept: in one that runs, or started for one
+ * command.
+ */
 #ifndef SG_CLI_RUN_NAMED_H
 #define SG_CLI_RUN_NAMED_H
 
@@ -7,8 +10,8 @@
 #include "sandbox/sources.h"
 
 /*
- * What the options say of its policy is applied as a change, and kept; what would make another sandbox of it
- * is refused. Returns the exit status, what there is to say said.
+ * What the options say of its policy is applied as a change, and kept; what would make another
+ * sandbox of it is refused. Returns the exit status, what there is to say said.
  */
 int run_named(const struct args *a, const char *name, const struct sources *s);
 

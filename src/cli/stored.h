@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stored: a sandbox that is kept, made from the options of `create` and `run`, and read to be started. */
+/*
+ * stored: a sandbox that is kept, made from the options of `create` and `run`, and read to be
+ * started.
+ */
 #ifndef SG_CLI_STORED_H
 #define SG_CLI_STORED_H
 
@@ -8,8 +11,9 @@
 #include "sandbox/run.h"
 
 /*
- * Keeps a new sandbox: what the options amount to, the folders of it absolute from the working directory.
- * Its name is that of the options. 0, or the exit status with the message: also when there is one of that name.
+ * Keeps a new sandbox: what the options amount to, the folders of it absolute from the working
+ * directory. Its name is that of the options. 0, or the exit status with the message: also when
+ * there is one of that name.
  */
 int stored_create(const struct run_options *o, struct err *e) sg_must_check;
 
@@ -20,8 +24,9 @@ struct stored {
 };
 
 /*
- * Reads one that is kept, for sandbox_run(): its policy resolved with `s`, its definition locked until the
- * run has taken the name. `env` is added to its own, and may be NULL. 0, or the exit status with the message.
+ * Reads one that is kept, for sandbox_run(): its policy resolved with `s`, its definition locked
+ * until the run has taken the name. `env` is added to its own, and may be NULL. 0, or the exit
+ * status with the message.
  */
 int stored_open(const char *name, const struct sources *s, const char *const *env,
 		struct stored *out, struct err *e) sg_must_check;

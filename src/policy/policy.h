@@ -179,8 +179,8 @@ int policy_add_item(struct policy *p, const struct catalogue *c, enum effect eff
 
 /*
  * What follows --allow, --deny or --only: items parted by commas. A piece that is only ports goes
- * with the item before it, so "a.example:22,443,b.example" is two items. fn is called for each until it
- * returns anything but 0. 0 or -1 with the message.
+ * with the item before it, so "a.example:22,443,b.example" is two items. fn is called for each
+ * until it returns anything but 0. 0 or -1 with the message.
  */
 typedef int policy_item_fn(void *ctx, const char *item, struct err *e);
 int policy_each_item(const char *list, policy_item_fn *fn, void *ctx, struct err *e) sg_must_check;
@@ -190,8 +190,8 @@ int policy_add_list(struct policy *p, const struct catalogue *c, enum effect eff
 		    const char *list, struct err *e) sg_must_check;
 
 /*
- * A permission id, or "-id", at the end of the list; what was said of that id before is taken out. Is
- * not looked up: policy_resolve() does.
+ * A permission id, or "-id", at the end of the list; what was said of that id before is taken out.
+ * Is not looked up: policy_resolve() does.
  */
 int policy_add_permission(struct policy *p, const char *word, struct err *e) sg_must_check;
 
@@ -209,8 +209,9 @@ int policy_validate(const struct policy *p, struct err *e) sg_must_check;
 char *policy_print_json(const struct policy *p);
 
 /*
- * The same with what policy_resolve() added, under the key "resolved": what the supervisor sends the
- * gate. Only policy_parse_wire() takes that key; in a file of a person's it is refused as unknown.
+ * The same with what policy_resolve() added, under the key "resolved": what the supervisor sends
+ * the gate. Only policy_parse_wire() takes that key; in a file of a person's it is refused as
+ * unknown.
  */
 char *policy_print_wire(const struct policy *p);
 int policy_parse_wire(struct span text, struct policy *p, struct err *e) sg_must_check;

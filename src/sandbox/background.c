@@ -2,10 +2,10 @@
 /*
  * Theory of operation
  *
- * The child's standard error is a pipe that the parent copies to its own, and `ready` another that carries
- * one octet. What comes first decides: the octet, and the parent leaves with 0; the end of `ready`, and
- * the child has failed and has said why. The engine keeps the pipe for its whole life, with nobody at the
- * other end: the sandbox's first process is no way to write into the log.
+ * The child's standard error is a pipe that the parent copies to its own, and `ready` another that
+ * carries one octet. What comes first decides: the octet, and the parent leaves with 0; the end of
+ * `ready`, and the child has failed and has said why. The engine keeps the pipe for its whole life,
+ * with nobody at the other end: the sandbox's first process is no way to write into the log.
  */
 #include "sandbox/background.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * background: a supervisor that outlives the command that started it: a session of its own, no terminal,
- * its messages in a log of the sandbox's folder of state.
+ * background: a supervisor that outlives the command that started it: a session of its own, no
+ * terminal, its messages in a log of the sandbox's folder of state.
  */
 #ifndef SG_SANDBOX_BACKGROUND_H
 #define SG_SANDBOX_BACKGROUND_H
@@ -11,19 +11,22 @@
 #include "base/err.h"
 
 /*
- * Forks, and in the child calls work(ctx, ready), whose result is the child's exit status. Until the
- * child says background_ready() what it and the engine write to standard error is shown to the person.
- * Returns in the parent alone: 0 when the child is ready, its exit status when it has ended before that, or
- * 125 with the message when there is no child; *e is empty otherwise.
+ * Forks, and in the child calls work(ctx, ready), whose result is the child's exit status. Until
+ * the child says background_ready() what it and the engine write to standard error is shown to the
+ * person. Returns in the parent alone: 0 when the child is ready, its exit status when it has ended
+ * before that, or 125 with the message when there is no child; *e is empty otherwise.
  */
 int background_start(int (*work)(void *ctx, int ready), void *ctx, struct err *e) sg_must_check;
 
-/* In the child: from now on messages go to the log of `sandbox`. Closes `ready`. 0 or -1 with the message. */
+/*
+ * In the child: from now on messages go to the log of `sandbox`. Closes `ready`. 0 or -1 with the
+ * message.
+ */
 int background_ready(const char *sandbox, int ready, struct err *e) sg_must_check;
 
 /*
- * The log of `sandbox`: its size in octets, and showing what has been added since, on standard error.
- * One that is not there is empty.
+ * The log of `sandbox`: its size in octets, and showing what has been added since, on standard
+ * error. One that is not there is empty.
  */
 off_t background_log_size(const char *sandbox);
 void background_log_show(const char *sandbox, off_t since);

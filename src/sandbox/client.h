@@ -21,8 +21,8 @@ void client_free_names(char **names);
 int client_connect(const char *name, enum control_socket_kind kind, struct err *e);
 
 /*
- * Sends a request to one sandbox and returns its answer, an object that the caller decrefs. NULL with
- * the message: no such sandbox, or no answer within `ms`.
+ * Sends a request to one sandbox and returns its answer, an object that the caller decrefs. NULL
+ * with the message: no such sandbox, or no answer within `ms`.
  */
 json_t *client_exchange(const char *name, const json_t *request, int ms, struct err *e);
 
@@ -30,8 +30,8 @@ json_t *client_exchange(const char *name, const json_t *request, int ms, struct 
 json_t *client_request(const char *name, const json_t *request, int ms, struct err *e);
 
 /*
- * Asks many at once: out[i] is the answer of names[i], new, or NULL when there is none. None waits for
- * another, but for at most CLIENT_AT_ONCE connections.
+ * Asks many at once: out[i] is the answer of names[i], new, or NULL when there is none. None waits
+ * for another, but for at most CLIENT_AT_ONCE connections.
  */
 enum { CLIENT_AT_ONCE = 64 };
 void client_ask_all(char *const *names, size_t n, const char *op, json_t **out);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * control_socket: the sockets "control" (a stream) and "exec" (SOCK_SEQPACKET) in a sandbox's folder of
- * the registry, by the folder's descriptor, so that their paths may be longer than a socket address holds.
+ * control_socket: the sockets "control" (a stream) and "exec" (SOCK_SEQPACKET) in a sandbox's
+ * folder of the registry, by the folder's descriptor, so that their paths may be longer than a
+ * socket address holds.
  */
 #ifndef SG_SANDBOX_CONTROL_SOCKET_H
 #define SG_SANDBOX_CONTROL_SOCKET_H

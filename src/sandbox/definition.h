@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * definition: what is kept of a sandbox that has a name, between its runs: one JSON file, replaced whole.
+ * definition: what is kept of a sandbox that has a name, between its runs: one JSON file, replaced
+ * whole.
  *
- * It carries a format version. An older one is read and rewritten at its first change, a newer one refused with
- * the version that is needed.
+ * It carries a format version. An older one is read and rewritten at its first change, a newer one
+ * refused with the version that is needed.
  */
 #ifndef SG_SANDBOX_DEFINITION_H
 #define SG_SANDBOX_DEFINITION_H
@@ -27,9 +28,9 @@ void definition_init(struct definition *d);
 void definition_free(struct definition *d);
 
 /*
- * The file's form, pure: strict JSON, every key known. definition_parse() initialises d, and leaves nothing to
- * free on an error; the caller frees what definition_print() gives, NULL when a text is not UTF-8 (or without
- * memory).
+ * The file's form, pure: strict JSON, every key known. definition_parse() initialises d, and leaves
+ * nothing to free on an error; the caller frees what definition_print() gives, NULL when a text is
+ * not UTF-8 (or without memory).
  */
 int definition_parse(struct span text, struct definition *d, struct err *e) sg_must_check;
 char *definition_print(const struct definition *d);
@@ -43,8 +44,8 @@ int definition_load(const char *name, struct definition *d, struct err *e) sg_mu
 int definition_save(const char *name, const struct definition *d, struct err *e) sg_must_check;
 
 /*
- * A lock that a change holds from load to save, whoever makes it (a supervisor, or a command while the sandbox is
- * stopped). A descriptor to close, or -1 with the message after 5 s.
+ * A lock that a change holds from load to save, whoever makes it (a supervisor, or a command while
+ * the sandbox is stopped). A descriptor to close, or -1 with the message after 5 s.
  */
 int definition_lock(const char *name, struct err *e);
 

@@ -6,10 +6,10 @@
  *
  *	supervisor ── fork ── engine = bwrap ── clone ── its init (pid 1) ── fork ── start ── command
  *
- * The engine has a process group of its own: kill(0) in the sandbox reaches nobody outside, and
- * the terminal is given to that group. It blocks the signals that a terminal sends, since its end
- * would be the end of the command; `start` gives the command the mask that sandgate had. The command
- * is reached through `start` (exec_wire.h), and so is whatever else is to be run beside it.
+ * The engine has a process group of its own: kill(0) in the sandbox reaches nobody outside, and the
+ * terminal is given to that group. It blocks the signals that a terminal sends, since its end would
+ * be the end of the command; `start` gives the command the mask that sandgate had. The command is
+ * reached through `start` (exec_wire.h), and so is whatever else is to be run beside it.
  */
 #ifndef SG_SANDBOX_ENGINE_BWRAP_H
 #define SG_SANDBOX_ENGINE_BWRAP_H
@@ -56,7 +56,10 @@ int engine_let_go(struct engine *g, const sigset_t *blocked) sg_must_check;
 /* To the command alone. 0 or -errno; as all that goes to `start`, it does not wait. */
 int engine_signal(const struct engine *g, int signo);
 
-/* A client's connection, for one more command inside (exec_wire.h); stays the caller's. 0 or -errno. */
+/*
+ * A client's connection, for one more command inside (exec_wire.h); stays the caller's. 0 or
+ * -errno.
+ */
 int engine_take_client(const struct engine *g, int client);
 
 /* Asks all in the sandbox to end; the engine ends when the command has, or when nothing runs. */

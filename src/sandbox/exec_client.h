@@ -15,10 +15,10 @@ struct exec_options {
 };
 
 /*
- * Runs it with this process's standard descriptors: those that are terminals become a terminal of the
- * sandbox's own, of which what is typed and printed is copied; the others are handed in. Returns the exit status:
- * the command's, 128 and a signal's number, 126 or 127 as a shell has it, or 125. With a message in *e,
- * which is empty otherwise, also for 126 and 127.
+ * Runs it with this process's standard descriptors: those that are terminals become a terminal of
+ * the sandbox's own, of which what is typed and printed is copied; the others are handed in.
+ * Returns the exit status: the command's, 128 and a signal's number, 126 or 127 as a shell has it,
+ * or 125. With a message in *e, which is empty otherwise, also for 126 and 127.
  */
 int exec_client_run(const struct exec_options *o, struct err *e) sg_must_check;
 

@@ -3,19 +3,20 @@
  * Theory of operation
  *
  * One poll loop over the connection to `start`, the signals of this process, and, where one of the
- * standard descriptors is a terminal, the master of the terminal that the command has inside. That is
- * copied both ways: what it gives to the person's terminal, what is typed there to it. While it is, the
- * person's terminal is raw: the keys that send signals do so inside.
+ * standard descriptors is a terminal, the master of the terminal that the command has inside. That
+ * is copied both ways: what it gives to the person's terminal, what is typed there to it. While it
+ * is, the person's terminal is raw: the keys that send signals do so inside.
  *
- * Where output goes elsewhere ("sandgate exec ... | less") the terminal is the whole job's: its modes stay, what
- * is typed comes by lines, and is left alone while another of the job has the terminal in modes of its own.
+ * Where output goes elsewhere ("sandgate exec ... | less") the terminal is the whole job's: its
+ * modes stay, what is typed comes by lines, and is left alone while another of the job has the
+ * terminal in modes of its own.
  *
- * Signals of this process go to the command. A stop stops the command's group and then this process; when
- * it is continued, so is the group.
+ * Signals of this process go to the command. A stop stops the command's group and then this
+ * process; when it is continued, so is the group.
  *
  * What comes from the sandbox is not believed: a master that is no terminal's is no master, and it
- * is never waited for, so that a signal is always heard. What a command prints reaches the terminal as it is,
- * as from any command; TIOCSTI and its like cannot be said by bytes.
+ * is never waited for, so that a signal is always heard. What a command prints reaches the terminal
+ * as it is, as from any command; TIOCSTI and its like cannot be said by bytes.
  */
 #include "sandbox/exec_relay.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exec_relay: between a command in a sandbox and the person's terminal, until the command has ended.
+ * exec_relay: between a command in a sandbox and the person's terminal, until the command has
+ * ended.
  */
 #ifndef SG_SANDBOX_EXEC_RELAY_H
 #define SG_SANDBOX_EXEC_RELAY_H

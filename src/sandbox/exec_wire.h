@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exec_wire: what is said to `start`, the program that stays within a sandbox and starts commands there.
+ * exec_wire: what is said to `start`, the program that stays within a sandbox and starts commands
+ * there.
  *
- * Two kinds of SOCK_SEQPACKET connections end in it. Both are in the octet order of the machine, since
- * both ends are; a message of another size than its struct is no message.
+ * Two kinds of SOCK_SEQPACKET connections end in it. Both are in the octet order of the machine,
+ * since both ends are; a message of another size than its struct is no message.
  *
  *	supervisor → start	struct exec_word; EXEC_CLIENT carries one descriptor
  *	start → supervisor	once, one octet and a pidfd of itself
  *	client → start		struct exec_hello with descriptors, then struct exec_word EXEC_SIGNAL
  *	start → client		struct exec_news; EXEC_PTY carries one descriptor
  *
- * The descriptors of a hello: first a file that holds the texts, `size` octets: the folder to start in
- * (empty: that of the sandbox), the arguments, the variables, each ended by a NUL; then those of
- * standard input, output and error whose bit is set in `passed`. Those whose bit is not set are a new
- * terminal of the sandbox's own, whose other end comes with EXEC_PTY.
+ * The descriptors of a hello: first a file that holds the texts, `size` octets: the folder to start
+ * in (empty: that of the sandbox), the arguments, the variables, each ended by a NUL; then those of
+ * standard input, output and error whose bit is set in `passed`. Those whose bit is not set are a
+ * new terminal of the sandbox's own, whose other end comes with EXEC_PTY.
  *
  * Linked into `start` as well, which has nothing but a C library.
  */
@@ -72,8 +73,8 @@ enum { EXEC_FDS_MAX = 1 + EXEC_STANDARD };
 int exec_send(int to, const void *message, size_t n, const int *fds, int n_fds);
 
 /*
- * One message and the descriptors that came with it, which the caller closes. Its size as recvmsg() has
- * it, or -errno; one that was cut, or whose descriptors were, has the size 0.
+ * One message and the descriptors that came with it, which the caller closes. Its size as recvmsg()
+ * has it, or -errno; one that was cut, or whose descriptors were, has the size 0.
  */
 ssize_t exec_receive(int from, void *message, size_t n, int fds[EXEC_FDS_MAX], int *n_fds);
 void exec_close_all(const int *fds, int n);
@@ -85,8 +86,8 @@ struct exec_request {
 };
 
 /*
- * Takes the texts of a hello apart; `text` is changed by nobody afterwards. False when they are not what
- * the hello says (or without memory): then nothing is to be freed.
+ * Takes the texts of a hello apart; `text` is changed by nobody afterwards. False when they are not
+ * what the hello says (or without memory): then nothing is to be freed.
  */
 bool exec_request_parse(const struct exec_hello *h, char *text, size_t n, struct exec_request *out);
 void exec_request_free(struct exec_request *r);

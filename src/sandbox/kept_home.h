@@ -2,9 +2,9 @@
 /*
  * kept_home: HOME inside a sandbox that has a name, which outlives its runs.
  *
- * What lies in it is the sandbox's making, links to anywhere and folders of any mode among it. The engine
- * makes the places for its mounts by path, with the person's rights: so they are made here before, with no
- * link followed, while nothing of the sandbox runs.
+ * What lies in it is the sandbox's making, links to anywhere and folders of any mode among it. The
+ * engine makes the places for its mounts by path, with the person's rights: so they are made here
+ * before, with no link followed, while nothing of the sandbox runs.
  */
 #ifndef SG_SANDBOX_KEPT_HOME_H
 #define SG_SANDBOX_KEPT_HOME_H

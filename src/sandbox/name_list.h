@@ -17,7 +17,10 @@ struct name_list {
 /* Takes a copy. */
 void name_list_add(struct name_list *l, const char *name);
 
-/* The names, sorted, NULL-terminated; the caller frees with name_list_free(). NULL with the message. */
+/*
+ * The names, sorted, NULL-terminated; the caller frees with name_list_free(). NULL with the
+ * message.
+ */
 char **name_list_finish(struct name_list *l, struct err *e);
 
 void name_list_free(char **names); /* NULL does nothing */

@@ -6,9 +6,9 @@
 #include <stdbool.h>
 
 /*
- * Opens the folder `path`, from the folder `at` (or AT_FDCWD), making it when `make`; the folders above
- * it must be there. A descriptor, -EPERM when it is a link, no folder, another's, or open to others, or
- * another -errno.
+ * Opens the folder `path`, from the folder `at` (or AT_FDCWD), making it when `make`; the folders
+ * above it must be there. A descriptor, -EPERM when it is a link, no folder, another's, or open to
+ * others, or another -errno.
  */
 int private_dir_open(int at, const char *path, bool make);
 

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * start: the first program of a sandbox, which stays and starts commands in it. Linked statically and
- * carried within sandgate, since it runs in a file system that it knows nothing of.
+ * start: the first program of a sandbox, which stays and starts commands in it. Linked statically
+ * and carried within sandgate, since it runs in a file system that it knows nothing of.
  *
  * Usage: start FD [COMMAND [ARGUMENT...]]
  *
- * Theory of operation. Over the socket FD it hands the supervisor a pidfd of itself and waits for the
- * word to go on; without that word nothing is run. Then it runs COMMAND, whose end is its own end, and
- * so the sandbox's; without a COMMAND it stays until it is told to end. Meanwhile it takes what
- * exec_wire.h has: signals for COMMAND, and connections of clients, each of which has one more command
- * run (start_exec.c).
+ * Theory of operation. Over the socket FD it hands the supervisor a pidfd of itself and waits for
+ * the word to go on; without that word nothing is run. Then it runs COMMAND, whose end is its own
+ * end, and so the sandbox's; without a COMMAND it stays until it is told to end. Meanwhile it takes
+ * what exec_wire.h has: signals for COMMAND, and connections of clients, each of which has one more
+ * command run (start_exec.c).
  *
  * It runs beside hostile programs that have its own user. So it is not dumpable, which shuts its
- * memory, its descriptors and ptrace to them, from before the first of them is started; it has nothing
- * in its hands but the two kinds of sockets; and no signal that they may send ends it but SIGKILL, which
- * ends the sandbox. What it tells is believed by nobody outside.
+ * memory, its descriptors and ptrace to them, from before the first of them is started; it has
+ * nothing in its hands but the two kinds of sockets; and no signal that they may send ends it but
+ * SIGKILL, which ends the sandbox. What it tells is believed by nobody outside.
  */
 #include "sandbox/start.h"
 
@@ -58,13 +58,10 @@ static int complain(const char *command)
 {
 	int why = errno;
 
-	switch (start_why_not_run(command, &why)) {
-	case EXEC_INTERPRETER:
+	if (start_why_not_run(command, &why) == EXEC_INTERPRETER) {
 		dprintf(2, "sandgate: %s: what it names as its interpreter is not in the sandbox\n",
 			command);
 		return CANNOT_EXECUTE;
-	default:
-		break;
 	}
 	if (why == ENOENT) {
 		dprintf(2,

@@ -2,9 +2,9 @@
 /*
  * start_exec: the commands that clients have run in a sandbox.
  *
- * A client is NEW until its hello has come, then RUNNING until its command has ended. A command is the
- * leader of a session of its own, with a terminal of the sandbox's own when one is asked for. When the
- * client goes first, its command's group gets SIGHUP, as when a terminal is closed.
+ * A client is NEW until its hello has come, then RUNNING until its command has ended. A command is
+ * the leader of a session of its own, with a terminal of the sandbox's own when one is asked for.
+ * When the client goes first, its command's group gets SIGHUP, as when a terminal is closed.
  *
  * No client is waited for: what one does not take, it does not get.
  */
@@ -261,7 +261,9 @@ static void hear_hello(struct exec *x)
 	forget(x);
 }
 
-/* Its command stays in the table until it has been reaped: its number is nobody else's till then. */
+/*
+ * Its command stays in the table until it has been reaped: its number is nobody else's till then.
+ */
 static void hang_up(struct exec *x)
 {
 	kill(-x->pid, SIGHUP);

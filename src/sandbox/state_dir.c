@@ -20,7 +20,9 @@ static const char sandboxes[] = "sandboxes";
 
 /* --- the folders --- */
 
-/* Root of a user namespace alone may not write there; its state is in its home then, as a person's. */
+/*
+ * Root of a user namespace alone may not write there; its state is in its home then, as a person's.
+ */
 static bool is_system_root(void)
 {
 	return geteuid() == 0 &&
@@ -221,7 +223,9 @@ static int empty_folder(struct removal *r, int fd)
 	return rc;
 }
 
-/* One pass over the top: every entry of it is taken away, and those that come up stay for the next. */
+/*
+ * One pass over the top: every entry of it is taken away, and those that come up stay for the next.
+ */
 static int remove_entries(struct removal *r, DIR *d, bool *any)
 {
 	struct dirent *entry;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * state_dir: what outlives a run: one folder for each sandbox that has a name, and the host's own log.
+ * state_dir: what outlives a run: one folder for each sandbox that has a name, and the host's own
+ * log.
  *
- * BASE is root's /var/lib/sandgate, or a person's $XDG_STATE_HOME/sandgate or ~/.local/state/sandgate; mode
- * 0700, the person's own, refused when it is anybody else's or a link.
+ * BASE is root's /var/lib/sandgate, or a person's $XDG_STATE_HOME/sandgate or
+ * ~/.local/state/sandgate; mode 0700, the person's own, refused when it is anybody else's or a
+ * link.
  *
  *	BASE/sandboxes/NAME/sandbox.json	the definition (definition.h)
  *	BASE/sandboxes/NAME/home/		HOME inside, kept between runs

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The orderly end of a sandbox that its person asks for: SIGTERM to all that runs in it, and after a
- * time the end of the engine, which is SIGKILL to all. What has been sent by then is let out as after
- * any command's end (drain.c).
+ * The orderly end of a sandbox that its person asks for: SIGTERM to all that runs in it, and after
+ * a time the end of the engine, which is SIGKILL to all. What has been sent by then is let out as
+ * after any command's end (drain.c).
  */
 #include "sandbox/supervisor.h"
 

@@ -82,7 +82,10 @@ void supervisor_run(struct supervisor *s);
 /* SIGTERM to all that runs inside, and after `ms` the end of all of it (stop.c). */
 enum { STOP_MS = 10000, STOP_MS_MAX = 3600 * 1000 };
 void supervisor_stop(struct supervisor *s, int64_t ms);
-/* The answer to {"op":"stop","ms":N}; it comes before the end, which shows in the name's being free. */
+/*
+ * The answer to {"op":"stop","ms":N}; it comes before the end, which shows in the name's being
+ * free.
+ */
 json_t *supervisor_answer_stop(struct supervisor *s, const json_t *request);
 /* When the end is to be made, or false when it is not. */
 bool supervisor_next_kill(const struct supervisor *s, mono_t *at);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The first three octets: how many arguments and variables are announced, and a flaw; the rest the texts. */
+/*
+ * The first three octets: how many arguments and variables are announced, and a flaw; the rest the
+ * texts.
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -149,7 +149,10 @@ static void the_other_end_of_a_terminal_opens_without_a_path(void **state)
 	close(master);
 }
 
-/* What the leader of a session printed before its end is there afterwards, although that hangs the terminal up. */
+/*
+ * What the leader of a session printed before its end is there afterwards, although that hangs the
+ * terminal up.
+ */
 static void what_was_printed_outlives_the_session(void **state)
 {
 	int master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC), slave, unlocked = 0;
