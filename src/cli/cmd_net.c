@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net: what a sandbox may do, as a list of switches, and what it was refused lately with the command
- * that allows each.
+ * net: what a sandbox may do, as a list of switches, and what it was refused lately with the
+ * command that allows each.
  */
 #include <jansson.h>
 #include <stdio.h>

@@ -22,7 +22,10 @@
 
 /* --- what was seen --- */
 
-/* The gate's own count knows of refusals whose lines the log had no room for; those it had are there. */
+/*
+ * The gate's own count knows of refusals whose lines the log had no room for; those it had are
+ * there.
+ */
 static int add_refusals(const char *name, struct seen_list *l, struct err *e)
 {
 	json_t *answer = client_ask(name, "refusals", e), *row;
@@ -96,7 +99,7 @@ static void print_left(const struct learned *l)
 static void print_hints(const struct learned *l)
 {
 	for (size_t i = 0; i < l->n_hints; i++)
-		printf("\n%zu names are below %s: *.%s would admit them, and every other one there\n",
+		printf("\n%zu names are below %s: *.%s would admit them and all others there\n",
 		       l->hints[i].names, l->hints[i].domain, l->hints[i].domain);
 }
 
@@ -193,7 +196,10 @@ static int write_all(int fd, const char *text)
 	return 0;
 }
 
-/* Where a link or another's file stands in the way it is not followed, and without --force not replaced. */
+/*
+ * Where a link or another's file stands in the way it is not followed, and without --force not
+ * replaced.
+ */
 static int write_file(const char *path, bool force, const struct policy *p, struct err *e)
 {
 	_cleanup_free_ char *text = is_json(path) ? policy_print_json(p) : policy_print_yaml(p);

@@ -82,8 +82,8 @@ static void say_unknown(const char *name, struct err *e)
 }
 
 /*
- * "net NAME" beside "net allow NAME ITEM": a second word that is no command of the group is an argument, unless
- * a third one shows that a command was meant.
+ * "net NAME" beside "net allow NAME ITEM": a second word that is no command of the group is an
+ * argument, unless a third one shows that a command was meant.
  */
 static bool is_argument(size_t n, char *const *words)
 {

@@ -42,7 +42,10 @@ const struct command *command_find(size_t n, char *const *words, size_t *used, s
 /* True when at least one command begins with this word and goes on ("net"). */
 bool command_is_group(const char *word);
 
-/* Prints the commands of a group, each with its summary, after the help of the word itself if it is one. */
+/*
+ * Prints the commands of a group, each with its summary, after the help of the word itself if it is
+ * one.
+ */
 void command_print_group(FILE *to, const char *word);
 
 /* True for the first word of a command, of this version or a later one: no name for a sandbox. */

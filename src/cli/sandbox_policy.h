@@ -27,8 +27,8 @@ struct policy_sources sandbox_policy_sources(const struct sandbox_policy *p);
 
 /*
  * Makes a change, by the supervisor of one that runs or in the definition of one that does not. The
- * answer of docs/protocol.md, "change"; NULL with the message and the exit status, and then nothing has
- * changed.
+ * answer of docs/protocol.md, "change"; NULL with the message and the exit status, and then nothing
+ * has changed.
  */
 json_t *sandbox_policy_change(const char *name, const struct change_request *r, int *status,
 			      struct err *e);

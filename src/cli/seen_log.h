@@ -26,8 +26,8 @@ void seen_list_compact(struct seen_list *l);
 bool seen_list_has(const struct seen_list *l, const struct seen *s);
 
 /*
- * What was refused, added to the suggestions, the most often first; `others` is how often what found no room
- * was. 0, or -1 with the message.
+ * What was refused, added to the suggestions, the most often first; `others` is how often what
+ * found no room was. 0, or -1 with the message.
  */
 int seen_log_suggest(const char *name, struct suggestions *s, uint64_t *others,
 		     struct err *e) sg_must_check;

@@ -58,7 +58,10 @@ static void put(struct script *s, char kind, size_t line)
 	s->v[s->n++] = (struct edit){kind, line};
 }
 
-/* Lines [i, i_end) of a against [k, k_end) of b; t[][] has the length of what is common from there on. */
+/*
+ * Lines [i, i_end) of a against [k, k_end) of b; t[][] has the length of what is common from there
+ * on.
+ */
 static void walk(struct script *s, const struct lines *a, size_t i, size_t i_end,
 		 const struct lines *b, size_t k, size_t k_end, const uint32_t *t)
 {

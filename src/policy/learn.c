@@ -91,8 +91,8 @@ static int by_target(const void *a, const void *b)
 }
 
 /*
- * A name may lead to a special address only where a rule says so: then the name is what counts; where the
- * address itself is listed, that is.
+ * A name may lead to a special address only where a rule says so: then the name is what counts;
+ * where the address itself is listed, that is.
  */
 static void choose_target(const struct learn_state *l, struct seen *s)
 {

@@ -4,8 +4,8 @@
  *
  * Its base is `deny`. A permission stands where one covers what was seen, else the exact host and
  * port. Whether a host is to be trusted is a person's to say, so nothing is added by itself that a
- * person has to look at: no wildcard, no private or special address, no permission that writes, uses
- * a credential or asks. Such a thing stays where the policy in force has it already; else it
+ * person has to look at: no wildcard, no private or special address, no permission that writes,
+ * uses a credential or asks. Such a thing stays where the policy in force has it already; else it
  * is left out, with the reason.
  */
 #ifndef SG_POLICY_LEARN_H

@@ -41,8 +41,8 @@ static bool is_standard(const struct catalogue *c, const char *id)
 }
 
 /*
- * What a person switched on with a credential of theirs goes on being used; then what is on already or
- * is everybody's, before what few have.
+ * What a person switched on with a credential of theirs goes on being used; then what is on already
+ * or is everybody's, before what few have.
  */
 static int rank_of(const struct learn_state *l, const struct permission *p)
 {
@@ -53,8 +53,8 @@ static int rank_of(const struct learn_state *l, const struct permission *p)
 }
 
 /*
- * The permission alone, `id` NULL for none at all; or NULL: the organisation has taken it away, it stands
- * for nothing here, or no memory.
+ * The permission alone, `id` NULL for none at all; or NULL: the organisation has taken it away, it
+ * stands for nothing here, or no memory.
  */
 static struct ruleset *compile_alone(const struct learn_state *l, const char *id, size_t *hosts)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * print_yaml: a policy as a person writes it in a file, from its canonical JSON: a key a line, a rule
- * a line. What JSON has in braces stays JSON, which YAML contains.
+ * print_yaml: a policy as a person writes it in a file, from its canonical JSON: a key a line, a
+ * rule a line. What JSON has in braces stays JSON, which YAML contains.
  */
 #include "policy/print_yaml.h"
 

@@ -6,8 +6,8 @@
 #include "policy/policy.h"
 
 /*
- * YAML of several lines, always with the base; parse(print(p)) is p, its allow rules first. The caller
- * frees. NULL without memory.
+ * YAML of several lines, always with the base; parse(print(p)) is p, its allow rules first. The
+ * caller frees. NULL without memory.
  */
 char *policy_print_yaml(const struct policy *p);
 

@@ -54,7 +54,9 @@ static void find_remedy(const struct suggestions *s, const struct seen *what,
 			take_word(w, before, word);
 }
 
-/* Whether a refusal is the policy's and of the target alone, so that the policy can be asked again. */
+/*
+ * Whether a refusal is the policy's and of the target alone, so that the policy can be asked again.
+ */
 static bool is_of_policy(enum reason r)
 {
 	return r == REASON_NOT_IN_POLICY || r == REASON_PORT_NOT_ALLOWED ||

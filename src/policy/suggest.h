@@ -3,8 +3,8 @@
  * suggest: what was refused, put as a person would say it, and what would allow each.
  *
  * Refusals that one permission would have let through are one suggestion, "install Python packages
- * (PyPI), 3 times"; all others are one a host. What has been allowed since is told apart. What no item would allow (a limit, a denial of the
- * person's own) is counted and has no item.
+ * (PyPI), 3 times"; all others are one a host. What has been allowed since is told apart. What no
+ * item would allow (a limit, a denial of the person's own) is counted and has no item.
  */
 #ifndef SG_POLICY_SUGGEST_H
 #define SG_POLICY_SUGGEST_H
@@ -28,8 +28,8 @@ struct suggestion {
 	uint64_t count;
 	uint64_t reasons; /* a bit for each enum reason */
 	/*
-	 * Words for `sandgate net allow NAME`, and for `--allow` as well; several when a host was tried
-	 * on several ports. Owned.
+	 * Words for `sandgate net allow NAME`, and for `--allow` as well; several when a host was
+	 * tried on several ports. Owned.
 	 */
 	char *items[SUGGEST_ITEMS_MAX];
 	size_t n_items;
@@ -49,8 +49,8 @@ struct suggestions {
 };
 
 /*
- * 0; -ENOSPC when it would be one more than SUGGESTIONS_MAX, which nobody reads, and -ENOMEM: then it is not
- * counted, and what was there stays.
+ * 0; -ENOSPC when it would be one more than SUGGESTIONS_MAX, which nobody reads, and -ENOMEM: then
+ * it is not counted, and what was there stays.
  */
 int suggest_add(struct suggestions *s, const struct seen *what) sg_must_check;
 void suggest_free(struct suggestions *s);

@@ -23,8 +23,8 @@ json_t *change_entry_policy(const struct policy *p);
 json_t *change_entry_print(const struct change_made *c);
 
 /*
- * The answer to whoever asked for it: `changed`, `dry_run`, `generation`, `before` and `after` (policies), and
- * `policy`, the line of `sandgate egress`. NULL without memory.
+ * The answer to whoever asked for it: `changed`, `dry_run`, `generation`, `before` and `after`
+ * (policies), and `policy`, the line of `sandgate egress`. NULL without memory.
  */
 json_t *change_entry_answer(const struct change_made *c);
 

@@ -2,10 +2,10 @@
 /*
  * Theory of operation
  *
- * There is one policy in force, in three places: here, in the gate, and, of a sandbox that stays, in
- * its definition. A change is made whole beside it: sources read anew, applied, resolved, compiled.
- * Then the definition is written, the gate swaps, and the change is noted; each step that fails takes
- * back those before it:
+ * There is one policy in force, in three places: here, in the gate, and, of a sandbox that stays,
+ * in its definition. A change is made whole beside it: sources read anew, applied, resolved,
+ * compiled. Then the definition is written, the gate swaps, and the change is noted; each step that
+ * fails takes back those before it:
  *
  *	definition fails	nothing has happened
  *	gate says no		the definition is written back
@@ -13,9 +13,9 @@
  *				one begins with the old
  *	note fails		likewise: what cannot be written down must not be in force
  *
- * Only then it becomes what is in force here, which is what the next gate is started with. All of it
- * happens between two rounds of the supervisor's loop, so changes come one after the other, each on
- * top of the one before.
+ * Only then it becomes what is in force here, which is what the next gate is started with. All of
+ * it happens between two rounds of the supervisor's loop, so changes come one after the other, each
+ * on top of the one before.
  */
 #include "sandbox/live_policy.h"
 

@@ -33,9 +33,9 @@ void live_policy_free(struct live_policy *l);
 struct policy_sources live_policy_sources(const struct live_policy *l, const struct run_options *o);
 
 /*
- * The answer to {"op":"change", ...}. When it says that the policy has changed, the change is in force:
- * the gate decides by it, the next start will, and it is written down. When it has `error`, nothing
- * has changed anywhere.
+ * The answer to {"op":"change", ...}. When it says that the policy has changed, the change is in
+ * force: the gate decides by it, the next start will, and it is written down. When it has `error`,
+ * nothing has changed anywhere.
  */
 json_t *live_policy_change(struct supervisor *s, const json_t *request, const struct ucred *who);
 

@@ -15,8 +15,9 @@
 #include "policy/suggest.h"
 
 /*
- * `answer` is that of the gate's request "refusals", or NULL. `s` has its catalogue and permissions set
- * and is filled; the result is what is in no suggestion. Without memory what did not fit is in there.
+ * `answer` is that of the gate's request "refusals", or NULL. `s` has its catalogue and permissions
+ * set and is filled; the result is what is in no suggestion. Without memory what did not fit is in
+ * there.
  */
 uint64_t refused_read(const json_t *answer, struct suggestions *s);
 
@@ -30,8 +31,8 @@ bool refused_is_own(const struct seen *s);
 void refused_put(FILE *to, const struct suggestion *s);
 
 /*
- * An array of objects: `permission`, `says`, `hosts`, `ports`, `count`, `reasons`, `allowed_now`, `remedy`
- * (what a person can run, or null). `sandbox` is the name for it. NULL without memory.
+ * An array of objects: `permission`, `says`, `hosts`, `ports`, `count`, `reasons`, `allowed_now`,
+ * `remedy` (what a person can run, or null). `sandbox` is the name for it. NULL without memory.
  */
 json_t *refused_model(const struct suggestions *s, const char *sandbox);
 

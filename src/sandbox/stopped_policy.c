@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * stopped_policy: everything happens under the lock of the definition, which a start holds as well
- * while it reads it: a change is in the definition before the start, or is its supervisor's to make.
- * What cannot be written into the log is taken back.
+ * while it reads it: a change is in the definition before the start, or is its supervisor's to
+ * make. What cannot be written into the log is taken back.
  */
 #include "sandbox/stopped_policy.h"
 

@@ -105,7 +105,9 @@ static bool is_included(const struct policy *p, const struct policy_sources *s, 
 	return false;
 }
 
-/* `update` without an agent that is known opens nothing; nor does `model`, which is said by agent. */
+/*
+ * `update` without an agent that is known opens nothing; nor does `model`, which is said by agent.
+ */
 static bool opens_something(const struct policy *p, const struct policy_sources *s, const char *id)
 {
 	const struct permission *of = catalogue_permission(s->catalogue, id);

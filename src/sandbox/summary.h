@@ -11,23 +11,23 @@
 
 /*
  * The network in one line, without "sandgate: " and the newline; the caller frees. NULL without
- * memory. `p` is resolved with `sources`. Of many things the first ones are named, then how many more
- * there are.
+ * memory. `p` is resolved with `sources`. Of many things the first ones are named, then how many
+ * more there are.
  */
 char *summary_first_line(const struct policy *p, const struct policy_sources *sources);
 
 /*
- * The policy as `egress` shows it, in the person's own words: "allow: a.example, github; deny: c.example
- * (standard)", "any". The caller frees.
+ * The policy as `egress` shows it, in the person's own words: "allow: a.example, github; deny:
+ * c.example (standard)", "any". The caller frees.
  */
 char *summary_policy(const struct policy *p);
 
 /*
- * Several lines that end in newlines: what was refused, exactly counted, with the command that allows
- * what can be allowed (`sandgate net allow` for one that has a name and stays, else the command line
- * of `o` again); and how many lookups the host's resolver left unanswered. NULL when there is nothing to
- * say (or without memory). `status` is the gate's answer, NULL where there is none; `others` are
- * refusals that stand in no group any more.
+ * Several lines that end in newlines: what was refused, exactly counted, with the command that
+ * allows what can be allowed (`sandgate net allow` for one that has a name and stays, else the
+ * command line of `o` again); and how many lookups the host's resolver left unanswered. NULL when
+ * there is nothing to say (or without memory). `status` is the gate's answer, NULL where there is
+ * none; `others` are refusals that stand in no group any more.
  */
 struct summary_end {
 	const struct suggestions *refused;
