@@ -6,9 +6,7 @@
  * of two framings, or past the end of what it can judge (held, opaque, ended).
  *
  * Heads and trailer sections are sections: lines that end in CRLF, the last one
- * empty. A section is held by the caller until it is whole; `scanned`, `line` and
- * `lines` remember the place in it. The scan accepts CR and LF as CRLF only and no
- * NUL, so that the parsers of http_head.c may split at LF. Of a body, only the
+ * empty. A section is held by the caller until it is whole. Of a body, only the
  * octets that frame it are looked at.
  *
  * HEAD -> HEAD, LENGTH, CHUNK_LINE or HOLD, by the head that was read
@@ -23,6 +21,9 @@
  * have chosen, could pass for it.
  */
 #include "gate/http_guard.h"
+
+#include "http/chunk.h"
+#include "http/text.h"
 
 enum { CODE_SWITCHING_PROTOCOLS = 101 };
 
@@ -41,54 +42,26 @@ static enum http_event malformed(struct http_guard *g, const char *why)
 
 /* ---- Sections ---- */
 
-enum scan { SCAN_MORE, SCAN_LINE, SCAN_WHOLE, SCAN_BAD };
-
-static const char *octet_fault(uint8_t before, uint8_t c)
+/* HTTP_SCAN_BAD: the guard has ended. */
+static enum http_scan scan_line(struct http_guard *g, struct span in, struct span *line)
 {
-	if (c == 0)
-		return "there is a NUL";
-	if (before == '\r' && c != '\n')
-		return "there is a CR without LF";
-	if (before != '\r' && c == '\n')
-		return "there is a LF without CR";
-	return NULL;
-}
+	const char *why = NULL;
+	enum http_scan scan = http_section_scan(&g->section, in, line, &why);
 
-/*
- * Scans on to the end of a line. SCAN_LINE: `*line` is it, without CRLF. SCAN_WHOLE: the empty one
- * was met, `scanned` is the size of the section. SCAN_BAD: the guard has ended.
- */
-static enum scan scan_line(struct http_guard *g, struct span in, struct span *line)
-{
-	while (g->scanned < in.n && g->scanned < HTTP_HEAD_MAX) {
-		uint8_t before = g->scanned > g->line ? in.p[g->scanned - 1] : 0;
-		uint8_t c = in.p[g->scanned];
-		const char *fault = octet_fault(before, c);
-
-		if (fault) {
-			malformed(g, fault);
-			return SCAN_BAD;
-		}
-		g->scanned++;
-		if (c != '\n')
-			continue;
-		*line = span_of(in.p + g->line, g->scanned - g->line - 2);
-		g->line = g->scanned;
-		g->lines++;
-		return line->n ? SCAN_LINE : SCAN_WHOLE;
-	}
-	if (g->scanned < HTTP_HEAD_MAX)
-		return SCAN_MORE;
 	/* At once, since the caller does not see more than this. */
-	malformed(g, "the fields are larger than 64 KiB");
-	return SCAN_BAD;
+	if (scan == HTTP_SCAN_LARGE)
+		why = "the fields are larger than 64 KiB";
+	if (!why)
+		return scan;
+	malformed(g, why);
+	return HTTP_SCAN_BAD;
 }
 
 static struct span take_section(struct http_guard *g, struct span in)
 {
-	struct span section = span_of(in.p, g->scanned);
+	struct span section = span_of(in.p, g->section.scanned);
 
-	g->scanned = g->line = g->lines = 0;
+	g->section = (struct http_section){0};
 	return section;
 }
 
@@ -148,7 +121,8 @@ static enum http_event finish_head(struct http_guard *g, struct span head,
 {
 	struct http_body body;
 	const char *why = NULL;
-	enum http_event event = event_of(g, http_head_parse(head, request, &body, &why), why);
+	enum http_event event =
+		event_of(g, http_head_parse(head, HTTP_SCHEME_HTTP, request, &body, &why), why);
 
 	if (event != HTTP_REQUEST)
 		return event;
@@ -168,26 +142,28 @@ static enum http_event feed_head(struct http_guard *g, struct span in, struct ht
 	const char *why = NULL;
 	struct span line;
 
-	if (g->lines == 0 && !begins_as_request(in))
+	if (g->section.lines == 0 && !begins_as_request(in))
 		return not_a_request(g, "the octets do not begin with a method");
 	for (;;) {
 		enum http_event event;
 
 		switch (scan_line(g, in, &line)) {
-		case SCAN_MORE:
+		case HTTP_SCAN_MORE:
 			return HTTP_MORE;
-		case SCAN_BAD:
+		case HTTP_SCAN_BAD:
+		case HTTP_SCAN_LARGE:
 			return g->ended;
-		case SCAN_WHOLE:
+		case HTTP_SCAN_WHOLE:
 			return finish_head(g, take_section(g, in), request, pass);
-		case SCAN_LINE:
+		case HTTP_SCAN_LINE:
 			break;
 		}
-		if (g->lines > HTTP_FIELDS_MAX + 1)
+		if (g->section.lines > HTTP_FIELDS_MAX + 1)
 			return malformed(g, "there are more than 128 fields");
-		if (g->lines > 1)
+		if (g->section.lines > 1)
 			continue;
-		event = event_of(g, http_request_line_parse(line, request, &why), why);
+		event = event_of(g, http_request_line_parse(line, HTTP_SCHEME_HTTP, request, &why),
+				 why);
 		if (event != HTTP_REQUEST)
 			return event;
 	}
@@ -203,52 +179,24 @@ static size_t pass_data(struct http_guard *g, struct span in)
 	return n;
 }
 
-static int hex_value(uint8_t c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* "1a2b" or "1a2b;name=value" (RFC 9112, 7.1). */
-static const char *parse_chunk_line(struct span line, uint64_t *size)
-{
-	size_t digits = 0;
-
-	*size = 0;
-	for (; digits < line.n && hex_value(line.p[digits]) >= 0; digits++) {
-		if (*size > INT64_MAX >> 4)
-			return "the size of a chunk is too large";
-		*size = *size << 4 | (uint64_t)hex_value(line.p[digits]);
-	}
-	if (digits == 0 || (digits < line.n && line.p[digits] != ';'))
-		return "the size of a chunk is not a hexadecimal number";
-	for (size_t i = digits; i < line.n; i++)
-		if ((line.p[i] < ' ' && line.p[i] != '\t') || line.p[i] == 0x7f)
-			return "the extension of a chunk has a control character";
-	return NULL;
-}
-
 static size_t pass_chunk_line(struct http_guard *g, struct span in)
 {
-	static const char too_long[] = "the extensions of a chunk are too long";
 	const char *why;
 	struct span line;
 	size_t n;
 
 	switch (scan_line(g, in, &line)) {
-	case SCAN_BAD:
+	case HTTP_SCAN_BAD:
 		return 0;
-	case SCAN_MORE:
-		if (g->scanned > HTTP_CHUNK_LINE_MAX)
-			malformed(g, too_long);
+	case HTTP_SCAN_MORE:
+		if (g->section.scanned > HTTP_CHUNK_LINE_MAX)
+			malformed(g, http_chunk_line_too_long);
 		return 0;
 	default:
 		break;
 	}
 	n = take_section(g, in).n;
-	why = line.n > HTTP_CHUNK_LINE_MAX ? too_long : parse_chunk_line(line, &g->left);
+	why = http_chunk_line_parse(line, &g->left);
 	if (why) {
 		malformed(g, why);
 		return 0;
@@ -271,18 +219,18 @@ static size_t pass_chunk_end(struct http_guard *g, struct span in)
 
 static size_t pass_trailers(struct http_guard *g, struct span in)
 {
-	enum scan scan;
+	enum http_scan scan;
 	const char *why;
 	struct span section, line;
 
 	do {
 		scan = scan_line(g, in, &line);
-		if (scan == SCAN_LINE && g->lines > HTTP_FIELDS_MAX) {
+		if (scan == HTTP_SCAN_LINE && g->section.lines > HTTP_FIELDS_MAX) {
 			malformed(g, "there are more than 128 trailer fields");
 			return 0;
 		}
-	} while (scan == SCAN_LINE);
-	if (scan != SCAN_WHOLE)
+	} while (scan == HTTP_SCAN_LINE);
+	if (scan != HTTP_SCAN_WHOLE)
 		return 0;
 	section = take_section(g, in);
 	why = http_trailers_check(section);

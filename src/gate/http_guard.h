@@ -17,13 +17,8 @@
 #include <stdint.h>
 
 #include "base/span.h"
-#include "gate/http_head.h"
 #include "gate/http_status.h"
-
-enum {
-	HTTP_HEAD_MAX = 65536,	    /* octets of a head, and of a trailer section */
-	HTTP_CHUNK_LINE_MAX = 1024, /* octets of a chunk's size and extensions */
-};
+#include "http/head.h"
 
 enum http_event {
 	HTTP_MORE,	/* nothing more can be told: keep what was not passed, read on */
@@ -51,13 +46,11 @@ enum http_phase {
 /* Of one connection; zeroed before the first call. */
 struct http_guard {
 	enum http_phase phase;
-	enum http_event ended; /* HTTP_PHASE_ENDED: which event */
-	uint64_t left;	       /* octets of the body or chunk */
-	uint32_t scanned;      /* octets of an unfinished section that were read */
-	uint32_t line;	       /* where its last line begins */
-	uint32_t lines;	       /* that are whole */
-	bool later;	       /* a request went before: no protocol switch any more */
-	const char *why;       /* HTTP_MALFORMED, HTTP_NOT_HTTP: a sentence piece, static */
+	enum http_event ended;	     /* HTTP_PHASE_ENDED: which event */
+	uint64_t left;		     /* octets of the body or chunk */
+	struct http_section section; /* one that is not whole yet */
+	bool later;		     /* a request went before: no protocol switch any more */
+	const char *why;	     /* HTTP_MALFORMED, HTTP_NOT_HTTP: a sentence piece, static */
 };
 
 /*

@@ -10,6 +10,7 @@
 
 #include "base/compiler.h"
 #include "gate/http_guard.h"
+#include "http/chunk.h"
 
 /* ---- A client's stream, fed in steps ---- */
 

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http_head: the head of one HTTP/1.x request (RFC 9110, RFC 9112), whole in memory.
+ * head: the head of one HTTP/1.x request (RFC 9110, RFC 9112), whole in memory.
  *
  * Strict on purpose: whatever two readers could understand in two ways (which host,
  * where the body ends) is malformed, even where a lenient server would take it.
  */
-#ifndef SG_GATE_HTTP_HEAD_H
-#define SG_GATE_HTTP_HEAD_H
+#ifndef SG_HTTP_HEAD_H
+#define SG_HTTP_HEAD_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/addr.h"
-#include "base/name.h"
-#include "base/span.h"
+#include "http/authority.h"
+#include "http/section.h"
 
-enum {
-	HTTP_FIELDS_MAX = 128, /* fields in a head or a trailer section */
-	HTTP_METHOD_MAX = 32,  /* octets of a method */
-};
+enum { HTTP_METHOD_MAX = 32 /* octets of a method */ };
 
-enum http_host { HTTP_HOST_ABSENT, HTTP_HOST_NAME, HTTP_HOST_ADDRESS };
+enum http_scheme { HTTP_SCHEME_HTTP, HTTP_SCHEME_HTTPS };
+
+static inline uint16_t http_scheme_port(enum http_scheme scheme)
+{
+	return scheme == HTTP_SCHEME_HTTPS ? 443 : 80;
+}
 
 /* One request's head. The spans point into the octets that were parsed. */
 struct http_request {
@@ -30,9 +31,10 @@ struct http_request {
 	enum http_host host; /* ABSENT: HTTP/1.0 only; admit by literal address or refuse */
 	struct name name;    /* HTTP_HOST_NAME, canonical */
 	struct addr addr;    /* HTTP_HOST_ADDRESS */
-	uint16_t port;	     /* written after the host; 0: none, which means 80 */
-	uint8_t minor;	     /* of the version: 0 or 1 */
-	bool websocket;	     /* asks to switch to WebSocket (RFC 6455, 4.1) and to nothing else */
+	uint16_t port;	     /* written after the host; 0: none, which means that of the scheme */
+	enum http_scheme scheme; /* of the connection */
+	uint8_t minor;		 /* of the version: 0 or 1 */
+	bool websocket; /* asks to switch to WebSocket (RFC 6455, 4.1) and to nothing else */
 };
 
 enum http_framing { HTTP_FRAMING_NONE, HTTP_FRAMING_LENGTH, HTTP_FRAMING_CHUNKED };
@@ -51,23 +53,12 @@ enum http_head_result {
 };
 
 /* A request line without its CRLF. Fills method, target, path, minor, an absolute form's host. */
-enum http_head_result http_request_line_parse(struct span line, struct http_request *out,
-					      const char **why);
+enum http_head_result http_request_line_parse(struct span line, enum http_scheme scheme,
+					      struct http_request *out, const char **why);
 
-/*
- * A whole head: lines that each end in CRLF, the last one empty. The caller has seen to it that
- * no other CR, LF and no NUL is in it and that there are at most HTTP_FIELDS_MAX fields.
- */
-enum http_head_result http_head_parse(struct span head, struct http_request *out,
-				      struct http_body *body, const char **why);
-
-/*
- * A whole trailer section (RFC 9112, 7.1.2), under the same conditions. NULL, or why it is
- * malformed: a field that frames, routes or authenticates must not come after the body.
- */
-const char *http_trailers_check(struct span section);
-
-/* RFC 9110, 5.6.2. */
-bool http_is_token_octet(uint8_t c);
+/* A whole section, in which the caller has counted no more than HTTP_FIELDS_MAX fields. */
+enum http_head_result http_head_parse(struct span head, enum http_scheme scheme,
+				      struct http_request *out, struct http_body *body,
+				      const char **why);
 
 #endif
