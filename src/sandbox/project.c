@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -108,37 +107,45 @@ static bool is_regular(int folder, const char *name)
 	return fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode);
 }
 
-static bool is_pattern(const char *file)
+/* Plain names are asked for, so that no number of others hides them. */
+static bool has_plain(int folder, const struct language *l)
 {
-	return strchr(file, '*') != NULL;
+	for (const char *const *f = l->files; *f; f++)
+		if (!strchr(*f, '*') && is_regular(folder, *f))
+			return true;
+	return false;
 }
 
-/* Is there a regular file whose name matches? */
-static bool has_match(int folder, const char *pattern)
+/* One reading of the folder for the patterns of all languages. */
+static void find_patterns(int folder, const struct catalogue *c, bool *shown)
 {
 	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *entry;
-	bool found = false;
 
 	if (!d) {
 		if (fd >= 0)
 			close(fd);
-		return false;
+		return;
 	}
-	for (unsigned n = 0; !found && n < PROJECT_NAMES_MAX && (entry = readdir(d)); n++)
-		found = fnmatch(pattern, entry->d_name, FNM_PERIOD) == 0 &&
-			is_regular(folder, entry->d_name);
+	for (unsigned n = 0; n < PROJECT_NAMES_MAX && (entry = readdir(d)); n++) {
+		const struct language *l = catalogue_language_of_file(c, entry->d_name);
+
+		if (l && !shown[l - c->languages])
+			shown[l - c->languages] = is_regular(folder, entry->d_name);
+	}
 	closedir(d);
-	return found;
 }
 
-static bool shows(int folder, const struct language *l)
+static void look(const struct catalogue *c, const char *folder, bool *shown)
 {
-	for (const char *const *f = l->files; *f; f++)
-		if (is_pattern(*f) ? has_match(folder, *f) : is_regular(folder, *f))
-			return true;
-	return false;
+	_cleanup_fd_ int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	for (size_t i = 0; i < c->n_languages; i++)
+		shown[i] = has_plain(fd, &c->languages[i]);
+	find_patterns(fd, c, shown);
 }
 
 static int by_octets(const void *a, const void *b)
@@ -148,12 +155,14 @@ static int by_octets(const void *a, const void *b)
 
 char **project_languages(const struct catalogue *c, const char *folder)
 {
-	_cleanup_fd_ int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	_cleanup_free_ bool *shown = calloc(c->n_languages + 1, sizeof(*shown));
 	char **found = calloc(c->n_languages + 1, sizeof(*found));
 	size_t n = 0;
 
-	for (size_t i = 0; found && fd >= 0 && i < c->n_languages; i++) {
-		if (!shows(fd, &c->languages[i]))
+	if (shown)
+		look(c, folder, shown);
+	for (size_t i = 0; shown && found && i < c->n_languages; i++) {
+		if (!shown[i])
 			continue;
 		found[n] = strdup(c->languages[i].permission);
 		if (!found[n++]) {
@@ -161,7 +170,10 @@ char **project_languages(const struct catalogue *c, const char *folder)
 			return NULL;
 		}
 	}
-	if (found)
+	if (shown && found) {
 		qsort(found, n, sizeof(*found), by_octets);
-	return found;
+		return found;
+	}
+	free(found);
+	return NULL;
 }
