@@ -102,6 +102,16 @@ def kept(sandgate):
 
 
 @pytest.fixture
+def started(kept):
+    """started(OPTION...) makes one that is kept, and starts it."""
+    def start(*options):
+        one = kept(*options)
+        one.start()
+        return one
+    return start
+
+
+@pytest.fixture
 def terminal(sandgate):
     """terminal(ARGV...) runs sandgate on a terminal of its own, terminal.of() any program."""
     made = []

@@ -93,25 +93,13 @@ int log_link_open(struct log_link *l, struct sealer *sealer, const struct runtim
 	return sealer_start(l->sealer, &l->setup, e);
 }
 
-/* True while restarts are few; counts this one. */
-static bool may_restart(struct log_link *l)
-{
-	mono_t now = mono_now(), *slot = &l->restarts[l->n_restarts % SEALER_RESTARTS_MAX];
-	bool many = l->n_restarts >= SEALER_RESTARTS_MAX &&
-		    mono_before(now, mono_add_ms(*slot, SEALER_RESTARTS_MS));
-
-	*slot = now;
-	l->n_restarts++;
-	return !many;
-}
-
 int log_link_renew(struct log_link *l, struct err *e)
 {
 	sealer_bury(l->sealer, e);
-	if (!may_restart(l))
+	if (!restarts_allow(&l->restarts, mono_now()))
 		return err_prefix(e,
 				  "the logs cannot be kept, the sealer has ended %d times in %d s",
-				  SEALER_RESTARTS_MAX + 1, SEALER_RESTARTS_MS / 1000);
+				  RESTARTS_MAX + 1, RESTARTS_MS / 1000);
 	/* Refused only when thousands of notes wait, of which this is the least. */
 	(void)!sealer_note(l->sealer,
 			   json_pack("{s:s, s:s, s:s}", "action", "sandgate.sealer.restart",

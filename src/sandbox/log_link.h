@@ -17,19 +17,18 @@
 #include "audit/sealer.h"
 #include "base/clock.h"
 #include "sandbox/log_beyond.h"
+#include "sandbox/restarts.h"
 #include "sandbox/runtime_dir.h"
 #include "sandbox/sources.h"
 
-/* A sealer that dies more often than this in that time cannot keep the logs. */
-enum { SEALER_RESTARTS_MAX = 10, SEALER_RESTARTS_MS = 60000, SEALER_STOP_MS = 5000 };
+enum { SEALER_STOP_MS = 5000 };
 
 struct log_link {
 	struct sealer *sealer;
 	struct sealer_setup setup;
 	int folder, ring_file, wake;
-	struct ring *ring;		      /* for the gate; NULL: there is none */
-	mono_t restarts[SEALER_RESTARTS_MAX]; /* the latest ones, round and round */
-	unsigned n_restarts;
+	struct ring *ring;	    /* for the gate; NULL: there is none */
+	struct restarts restarts;   /* of the sealer */
 	struct audit_anchor anchor; /* borrowed from the settings */
 	pid_t anchoring;	    /* the child that hands a checkpoint out, or 0 */
 	mono_t anchor_at;	    /* the next one not before */

@@ -10,7 +10,7 @@
  * Whoever dies:
  *	engine		the sandbox has ended: its exit status is the result
  *	gate		the airlock is sealed by that alone; a new gate is forked with the same
- *			policy, GATE_RESTARTS_MAX times in GATE_RESTARTS_MS at most, then the
+ *			policy, RESTARTS_MAX times in RESTARTS_MS at most, then the
  *			sandbox is ended
  *	keeper		the airlock is gone: the sandbox is ended
  *	sealer		a new one goes on with the logs, as often as a gate; what happens meanwhile
@@ -222,18 +222,6 @@ int supervisor_start_gate(struct supervisor *s, struct err *e)
 	return rc;
 }
 
-/* True while restarts are few; counts this one. */
-static bool may_restart(struct supervisor *s)
-{
-	mono_t now = mono_now(), *slot = &s->restarts[s->n_restarts % GATE_RESTARTS_MAX];
-	bool many = s->n_restarts >= GATE_RESTARTS_MAX &&
-		    mono_before(now, mono_add_ms(*slot, GATE_RESTARTS_MS));
-
-	*slot = now;
-	s->n_restarts++;
-	return !many;
-}
-
 static void gate_ended(struct supervisor *s)
 {
 	struct err e;
@@ -245,9 +233,9 @@ static void gate_ended(struct supervisor *s)
 	log_note_gate_restart(s, &e);
 	err_prefix(&e, "connections are cut, nothing leaves");
 	supervisor_say(&e);
-	if (!may_restart(s)) {
+	if (!restarts_allow(&s->restarts, mono_now())) {
 		err_set(&e, "the gate has ended %d times in %d s; the sandbox is ended",
-			GATE_RESTARTS_MAX + 1, GATE_RESTARTS_MS / 1000);
+			RESTARTS_MAX + 1, RESTARTS_MS / 1000);
 		fail(s, &e);
 		return;
 	}

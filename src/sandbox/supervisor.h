@@ -26,12 +26,10 @@
 #include "sandbox/log_link.h"
 #include "sandbox/mount_check.h"
 #include "sandbox/planted.h"
+#include "sandbox/restarts.h"
 #include "sandbox/run.h"
 #include "sandbox/runtime_dir.h"
 #include "sandbox/terminal.h"
-
-/* A gate that dies more often than this in that time is being killed on purpose. */
-enum { GATE_RESTARTS_MAX = 10, GATE_RESTARTS_MS = 60000 };
 
 struct supervisor {
 	const struct run_options *options;
@@ -58,12 +56,11 @@ struct supervisor {
 	struct gate_link gate;
 	struct gate_publish *publish;
 	size_t n_publish;
-	mono_t restarts[GATE_RESTARTS_MAX]; /* the latest ones, round and round */
-	unsigned n_restarts;
+	struct restarts restarts; /* of the gate */
 
 	struct engine engine;
 	struct terminal terminal;
-	bool stopping;	       /* its end has been asked for, and at kill_at it is made */
+	bool stopping; /* its end has been asked for, and at kill_at it is made */
 	mono_t kill_at;
 	uint64_t held_signals; /* bits: came before the command was there to get them */
 	bool let_go;	       /* the command runs */

@@ -58,15 +58,6 @@ class Follower:
 
 
 @pytest.fixture
-def running(kept):
-    def start(*options):
-        one = kept(*options)
-        one.start()
-        return one
-    return start
-
-
-@pytest.fixture
 def follow(sandgate):
     made = []
 
@@ -81,9 +72,9 @@ def follow(sandgate):
 # --- what is in it ---
 
 @BOTH
-def test_every_flow_lookup_and_request(world, sandgate, running, person):
+def test_every_flow_lookup_and_request(world, sandgate, started, person):
     site = world.site("api.example.com", "other.example.com")
-    one = running("--only", "api.example.com")
+    one = started("--only", "api.example.com")
     assert one.exec("curl -sS4 'http://api.example.com/a/b?token=hush' -H 'Authorization: hush'").ok
     assert one.exec("curl -sS4 'https://api.example.com/c?token=hush'").ok
     one.exec("curl -s4 http://other.example.com/")
@@ -113,9 +104,9 @@ def test_every_flow_lookup_and_request(world, sandgate, running, person):
     assert "hush" not in json.dumps(seen) and "token" not in json.dumps(seen)
 
 
-def test_as_a_person_reads_it(world, sandgate, running):
+def test_as_a_person_reads_it(world, sandgate, started):
     world.site("api.example.com")
-    one = running("--only", "api.example.com")
+    one = started("--only", "api.example.com")
     assert one.exec("curl -sS4 'http://api.example.com/a'").ok
     one.exec("curl -s4 http://93.184.9.9:81/")
     until(sandgate, one.name, lambda found: any(e["verdict"] == "deny" for e in found))
@@ -128,9 +119,9 @@ def test_as_a_person_reads_it(world, sandgate, running):
                      text), text
 
 
-def test_only_what_is_asked_for(world, sandgate, running):
+def test_only_what_is_asked_for(world, sandgate, started):
     world.site("api.example.com")
-    one = running("--only", "api.example.com")
+    one = started("--only", "api.example.com")
     assert one.exec("curl -sS4 http://api.example.com/a").ok
     one.exec("curl -s4 http://93.184.9.9:81/")
     until(sandgate, one.name, lambda found: any(e["verdict"] == "deny" for e in found))
@@ -144,8 +135,8 @@ def test_only_what_is_asked_for(world, sandgate, running):
     assert events(sandgate, one.name, "--since", "2999-01-01T00:00:00+01:00") == []
 
 
-def test_what_cannot_be_shown(sandgate, running, kept):
-    one = running("--net", "deny")
+def test_what_cannot_be_shown(sandgate, started, kept):
+    one = started("--net", "deny")
     refused = sandgate("net", "log", "--since", "yesterday", one.name)
     assert refused.status == 2 and "10m" in refused.err
     gone = sandgate("net", "log", one.name[:-1] + "x")
@@ -155,9 +146,9 @@ def test_what_cannot_be_shown(sandgate, running, kept):
     assert unknown.status == 125 and "never run" in unknown.err
 
 
-def test_nothing_inside_reaches_the_terminal(world, sandgate, running):
+def test_nothing_inside_reaches_the_terminal(world, sandgate, started):
     world.site("api.example.com")
-    one = running("--only", "api.example.com")
+    one = started("--only", "api.example.com")
     one.exec(["python3", "-c", r"""
 import socket
 s = socket.create_connection(("api.example.com", 80))
@@ -171,10 +162,10 @@ s.recv(1000)
 
 # --- as it happens ---
 
-def test_follow_shows_an_event_at_once(world, sandgate, running, follow):
+def test_follow_shows_an_event_at_once(world, sandgate, started, follow):
     """The figure is printed; what is asserted is that it comes without anything else happening."""
     world.site("api.example.com")
-    one = running("--only", "api.example.com")
+    one = started("--only", "api.example.com")
     seen = follow(one.name)
     delays = []
     for port in range(5000, 5020):
@@ -189,8 +180,8 @@ def test_follow_shows_an_event_at_once(world, sandgate, running, follow):
           f"{delays[-1] * 1000:.0f} ms at most")
 
 
-def test_follow_ends_with_the_sandbox(sandgate, running, follow):
-    one = running("--net", "deny")
+def test_follow_ends_with_the_sandbox(sandgate, started, follow):
+    one = started("--net", "deny")
     seen, refused = follow(one.name), follow(one.name, "--denied")
     one.exec("curl -s4 http://93.184.9.9:81/")
     one.stop()
@@ -200,8 +191,8 @@ def test_follow_ends_with_the_sandbox(sandgate, running, follow):
     assert events(sandgate, one.name) == seen.events
 
 
-def test_follow_of_one_that_has_stopped(sandgate, running, follow):
-    one = running("--net", "deny")
+def test_follow_of_one_that_has_stopped(sandgate, started, follow):
+    one = started("--net", "deny")
     one.exec("curl -s4 http://93.184.9.9:81/")
     one.stop()
     seen = follow(one.name)
@@ -209,12 +200,12 @@ def test_follow_of_one_that_has_stopped(sandgate, running, follow):
     assert any(e.get("port") == 81 for e in seen.events)
 
 
-def test_the_log_rotates_under_a_follower(world, sandgate, running, follow):
+def test_the_log_rotates_under_a_follower(world, sandgate, started, follow):
     """A log of 1 MB in all: the oldest goes, numbers go on, and who follows misses nothing."""
     world.site("api.example.com")
     assert sandgate("config", "set", "audit.connections_mb", "1").ok
     world.on_reset(lambda: sandgate("config", "unset", "audit.connections_mb"))
-    one = running("--only", "api.example.com")
+    one = started("--only", "api.example.com")
     seen = follow(one.name)
     one.exec(["python3", "-c", """
 import socket

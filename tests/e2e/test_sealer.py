@@ -36,15 +36,6 @@ print(n)
 """
 
 
-@pytest.fixture
-def running(kept):
-    def start(*options):
-        one = kept(*options)
-        one.start()
-        return one
-    return start
-
-
 def entries(one):
     folder = one.sandgate.world.machine.run(
         f"cat $( [ $(id -u) = 0 ] && echo /var/lib || echo ~/.local/state )/sandgate/sandboxes/{one.name}"
@@ -117,9 +108,9 @@ def private_key(one):
 
 
 @BOTH
-def test_a_flood_of_refusals_is_counted_and_not_written(world, sandgate, running, person):
+def test_a_flood_of_refusals_is_counted_and_not_written(world, sandgate, started, person):
     """20 entries in the minute, exact totals, and a log that stays small."""
-    one = running("--net", "deny")
+    one = started("--net", "deny")
     sent = int(flood(one, seconds=20, most=10000).out)
     wait_until(lambda: one.row()["refused"] >= sent, 20, "all of them")
     assert refused(one)[0] <= REFUSALS_A_MINUTE
@@ -132,9 +123,9 @@ def test_a_flood_of_refusals_is_counted_and_not_written(world, sandgate, running
     verified(one)
 
 
-def test_what_the_audit_log_tells(world, sandgate, running):
+def test_what_the_audit_log_tells(world, sandgate, started):
     world.site("api.example.com", "b.example.com")
-    one = running("--only", "api.example.com")
+    one = started("--only", "api.example.com")
     assert sandgate("net", "allow", one.name, "b.example.com").ok
     os.kill(gate(one), signal.SIGKILL)
     wait_until(lambda: actions(one, "sandgate.gate.restart"), 10, "the entry")
@@ -156,10 +147,10 @@ def test_what_the_audit_log_tells(world, sandgate, running):
     verified(one)
 
 
-def test_a_sealer_that_is_killed_is_replaced(world, sandgate, running):
+def test_a_sealer_that_is_killed_is_replaced(world, sandgate, started):
     """Nothing of the sandbox waits for it, and nothing is lost."""
     world.site("api.example.com")
-    one = running("--only", "api.example.com")
+    one = started("--only", "api.example.com")
     for n in range(3):
         killed = process(one, "sandgate-sealer")
         os.kill(killed, signal.SIGKILL)
@@ -173,8 +164,8 @@ def test_a_sealer_that_is_killed_is_replaced(world, sandgate, running):
     verified(one)
 
 
-def test_a_sealer_that_cannot_live_ends_the_sandbox(world, sandgate, running):
-    one = running("--net", "deny")
+def test_a_sealer_that_cannot_live_ends_the_sandbox(world, sandgate, started):
+    one = started("--net", "deny")
     supervisor = one.supervisor
     for _ in range(30):
         pid = process(one, "sandgate-sealer") if one.row()["state"] == "running" else None
@@ -190,10 +181,10 @@ def test_a_sealer_that_cannot_live_ends_the_sandbox(world, sandgate, running):
 
 
 @pytest.mark.slow
-def test_fifty_kills_under_refusals(world, sandgate, running):
+def test_fifty_kills_under_refusals(world, sandgate, started):
     """kill -9 of sealer, gate and supervisor while the sandbox is refused as fast as it can try. After
     each run the log holds, and what it accounts for is all that was ever counted."""
-    one = running("--net", "deny")
+    one = started("--net", "deny")
     kills = {"sealer": 0, "gate": 0, "supervisor": 0}
     before = 0
     for _ in range(5):
@@ -228,8 +219,8 @@ def test_fifty_kills_under_refusals(world, sandgate, running):
 
 
 @BOTH
-def test_neither_key_nor_logs_are_within_reach_of_the_gate(sandgate, running, person):
-    one = running("--net", "deny")
+def test_neither_key_nor_logs_are_within_reach_of_the_gate(sandgate, started, person):
+    one = started("--net", "deny")
     open_files = {os.readlink(f"/proc/{gate(one)}/fd/{fd}") for fd in os.listdir(f"/proc/{gate(one)}/fd")}
     assert not any("audit" in path or "connections" in path for path in open_files), open_files
     with open(f"/proc/{gate(one)}/mem", "rb") as memory:
@@ -243,12 +234,12 @@ def test_neither_key_nor_logs_are_within_reach_of_the_gate(sandgate, running, pe
             assert key not in memory.read(last - first), line
 
 
-def test_checkpoints_reach_the_anchor(world, sandgate, running):
+def test_checkpoints_reach_the_anchor(world, sandgate, started):
     """While the sandbox runs, and the last one when it ends; the host's log has that, too."""
     anchor = "/home/dev/anchor"
     assert sandgate("config", "set", "audit.anchor", f"file:{anchor}").ok
     world.on_reset(lambda: sandgate("config", "unset", "audit.anchor"))
-    one = running("--net", "deny")
+    one = started("--net", "deny")
     mine = f"/{one.name}\n"
     wait_until(lambda: world.machine.exists(anchor) and mine in world.machine.read(anchor), 20, "a checkpoint")
     one.exec("curl -s4 http://93.184.9.9:81/")
