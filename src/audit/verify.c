@@ -137,25 +137,43 @@ int audit_verify(int dir, struct span anchor, struct span key, struct audit_verd
 	return r;
 }
 
+/* Gives entries to fn. -ENOENT: the oldest segment was pruned while it was looked for, and nothing given. */
+static int give_entries(struct walk *w, uint64_t from, audit_entry_fn *fn, void *ctx,
+			enum walk_step *last)
+{
+	struct span line;
+	bool given = false;
+
+	while ((*last = walk_next(w, &line)) == WALK_LINE) {
+		if (w->seq <= from)
+			continue;
+		given = true;
+		if (!fn(ctx, w->seq - 1, line))
+			return 0;
+	}
+	return *last != WALK_FAILED ? 0 : given && w->error == -ENOENT ? -EIO : w->error;
+}
+
 int audit_each(int dir, uint64_t from, audit_entry_fn *fn, void *ctx, struct err *e)
 {
 	struct walk w;
-	struct span line;
-	enum walk_step step = WALK_END;
-	int r = walk_open(&w, dir, from);
+	enum walk_step last = WALK_END;
+	uint64_t next = from;
+	int r = -ENOENT;
 
-	while (r == 0 && (step = walk_next(&w, &line)) == WALK_LINE)
-		if (w.seq > from && !fn(ctx, w.seq - 1, line))
-			break;
-	if (r == 0 && step == WALK_FAILED)
-		r = w.error;
-	walk_close(&w);
+	for (unsigned i = 0; i < TRIES && r == -ENOENT; i++) {
+		r = walk_open(&w, dir, from);
+		if (r == 0)
+			r = give_entries(&w, from, fn, ctx, &last);
+		next = w.seq;
+		walk_close(&w);
+	}
 	if (r < 0)
 		return err_set(e, "the log cannot be read: %s", err_why(-r));
-	if (step == WALK_GAP || step == WALK_LONG)
+	if (last == WALK_GAP || last == WALK_LONG)
 		return err_set(e,
 			       "the log cannot be read on after entry %" PRIu64
 			       "; `sandgate audit verify` says why",
-			       w.seq);
+			       next);
 	return 0;
 }

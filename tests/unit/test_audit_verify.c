@@ -5,6 +5,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
 
 #include "audit_folder.h"
 
@@ -572,6 +576,64 @@ static void totals_of_others_are_theirs(void **state)
 	folder_remove(&f);
 }
 
+/* ---- While it is written ---- */
+
+static bool count_entry(void *ctx, uint64_t seq, struct span line)
+{
+	++*(uint64_t *)ctx;
+	return true;
+}
+
+static void write_and_prune(const struct folder *f)
+{
+	const struct audit_log_options small = {.origin = "sandgate/test/alpha",
+						.segment_bytes = 500,
+						.keep_segments = 2,
+						.fleeting = true};
+	/* The hashes of all stay: one that writes as fast as it can outruns who reads. */
+	const struct timespec pause = {.tv_nsec = 300000};
+	struct audit_log *l = log_open(f, &small);
+
+	/* Whatever becomes of the test. */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+		_exit(1);
+	for (int i = 0;; i++) {
+		if (log_add(l, i) < 0 || (i % 3 == 0 && audit_log_commit(l, i % 6 == 0) < 0))
+			_exit(1);
+		nanosleep(&pause, NULL);
+	}
+}
+
+static void a_reader_never_sees_it_broken(void **state)
+{
+	struct folder f = make_log(1);
+	struct audit_verdict v;
+	uint64_t before = 0;
+	pid_t pid = fork();
+	struct err e;
+
+	assert_true(pid >= 0);
+	if (pid == 0)
+		write_and_prune(&f);
+	for (int i = 0; i < 400; i++) {
+		uint64_t n = 0;
+
+		v = verdict_of(&f);
+		if (!v.holds)
+			fail_msg("after %d times: %s", i, v.why.text);
+		assert_true(v.size >= before);
+		before = v.size;
+		if (audit_each(f.fd, 0, count_entry, &n, &e) < 0)
+			fail_msg("after %d times: %s", i, e.text);
+		assert_true(n > 0);
+	}
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	v = verdict_of(&f);
+	assert_true(v.holds && v.pruned);
+	folder_remove(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -596,6 +658,7 @@ int main(void)
 		cmocka_unit_test(suppressed_refusals_add_up),
 		cmocka_unit_test(a_reason_without_a_total_does_not_add_up),
 		cmocka_unit_test(totals_of_others_are_theirs),
+		cmocka_unit_test(a_reader_never_sees_it_broken),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
