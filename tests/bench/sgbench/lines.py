@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The lines by name, in the order of the table."""
-from . import audit, datagrams, decision, live, sandboxes, tcp
+from . import audit, datagrams, decision, kept, live, sandboxes, tcp
 
 LINES = {
     "bulk": tcp.bulk,
@@ -15,6 +15,8 @@ LINES = {
     "refusals": live.refusals,
     "audit": audit.audit,
     "create": sandboxes.create,
+    "exec": kept.run_inside,
+    "ls": kept.listing,
     "memory": sandboxes.memory,
     "fair": sandboxes.fair,
 }
