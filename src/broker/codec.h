@@ -10,7 +10,8 @@
  * file; what is decided about them is exchange.c's.
  *
  * Who calls whom: the connection feeds octets (receive) and fetches octets (produce); the codec calls codec_events;
- * exchange.c calls codec_ops. A codec never calls an event from within codec_ops.
+ * exchange.c calls the other codec_ops, from within events or not. A codec calls events from within receive, receive_end
+ * and produce only.
  */
 #ifndef SG_BROKER_CODEC_H
 #define SG_BROKER_CODEC_H
@@ -48,20 +49,24 @@ struct codec_events {
 };
 
 struct codec_ops {
-	/* Takes octets from the peer; `*taken` may be less than all when bodies are full (call again when drained). An error is
-	 * final for the connection: produce what is left (a GOAWAY, a 400), then close. */
+	/* Takes octets from the peer; `*taken` may be less than all when bodies are full (call again when drained), and in h1
+	 * while an answer is under way: a pipelined request waits (call again after `done`). Until all are taken, read no more.
+	 * An error is final for the connection: produce what is left (a GOAWAY, a 400), then close. */
 	enum codec_error (*receive)(struct codec *c, struct span in, size_t *taken);
-	/* The peer has closed its side. False: in the middle of something, which is then told as failed. */
+	/* The peer has closed its side in good order (over TLS: with close_notify; else reset what is under way). False: in the
+	 * middle of something, which is then told as failed. */
 	bool (*receive_end)(struct codec *c);
 	/* Appends octets for the peer, as many as fit; 0 when there is nothing to say now. */
 	size_t (*produce)(struct codec *c, struct buf *out);
-	/* Client role: sends a request's head for x. False: no stream can be opened now (GOAWAY, limit, h1 busy). */
+	/* Client role: sends a request's head for x. False: no stream can be opened now (GOAWAY, limit, h1 busy); or never, then
+	 * the codec is not persistent either. */
 	bool (*send_request)(struct codec *c, struct exchange *x, const struct message *request);
 	/* Server role: an answer's head, 1xx or final. */
 	void (*send_answer)(struct codec *c, struct exchange *x, const struct message *answer);
 	/* The body that this codec drains has something, or its end. */
 	void (*resume_send)(struct codec *c, struct exchange *x);
-	/* There is room again in the body that this codec fills. */
+	/* There is room again in the body that this codec fills; or it is wanted for the first time: a client that expects 100
+	 * is told it. */
 	void (*resume_receive)(struct codec *c, struct exchange *x);
 	/* Cuts this side of the exchange: RST_STREAM, or the end of the h1 connection. No event follows for x. */
 	void (*reset)(struct codec *c, struct exchange *x, enum codec_error why);
@@ -79,7 +84,10 @@ struct codec {
 	void *ctx;	 /* for events.request */
 	const char *why; /* of CODEC_MALFORMED */
 	bool server;	 /* role */
+	bool tls; /* the connection's, set before the first octet: the scheme of its requests is "https" */
 	bool persistent; /* h1: the connection may carry another exchange */
+	bool finished; /* nothing will be produced any more: when all is sent, close the sending side */
+	bool cut; /* ... and not in good order (no close_notify, a reset): the peer must not take it for an end */
 };
 
 struct codec *http1_server_new(const struct codec_events *events, void *ctx);

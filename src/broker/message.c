@@ -7,6 +7,8 @@
 
 #include <stdlib.h>
 
+#include "http/text.h"
+
 void message_init(struct message *m)
 {
 	memset(m, 0, sizeof(*m));
@@ -43,17 +45,10 @@ bool message_store(struct message *m, struct span octets, struct span *out)
 	return true;
 }
 
-static bool is_name_octet(uint8_t c)
-{
-	if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'))
-		return true;
-	return c && strchr("!#$%&'*+-.^_`|~", c);
-}
-
 static bool is_name(struct span s)
 {
 	for (size_t i = 0; i < s.n; i++)
-		if (!is_name_octet(s.p[i]))
+		if (!http_is_token_octet(s.p[i]) || (s.p[i] >= 'A' && s.p[i] <= 'Z'))
 			return false;
 	return s.n > 0;
 }
@@ -67,10 +62,7 @@ static bool is_value(struct span s)
 {
 	if (s.n && (is_space(s.p[0]) || is_space(s.p[s.n - 1])))
 		return false;
-	for (size_t i = 0; i < s.n; i++)
-		if ((s.p[i] < ' ' && s.p[i] != '\t') || s.p[i] == 0x7f)
-			return false;
-	return true;
+	return http_is_text(s);
 }
 
 bool message_add(struct message *m, struct span name, struct span value)

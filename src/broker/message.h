@@ -46,7 +46,7 @@ struct message {
 	uint16_t status; /* 0: this is a request */
 	/* both */
 	enum message_body body;
-	uint64_t length;
+	uint64_t length; /* of an answer to HEAD and a 304: what GET would have; no body comes */
 	bool expects_continue; /* the client waits for 100 before it sends the body */
 	size_t n_fields;
 	struct field fields[MESSAGE_FIELDS_MAX];
@@ -59,13 +59,14 @@ void message_free(struct message *m);
 
 /* Copies the octets into the message's memory. False: it does not fit. */
 bool message_store(struct message *m, struct span octets, struct span *out);
-/* Appends a field. False: too many, or it does not fit. */
+/* Appends a field. False: too many, it does not fit, or the name or value would not be well-formed. */
 bool message_add(struct message *m, struct span name, struct span value);
 /* The first field of that name (lower case), or NULL; `after` NULL or the one to go on behind. */
 const struct field *message_find(const struct message *m, const char *name,
 				 const struct field *after);
 /* Takes out every field of that name; how many there were. */
 size_t message_remove(struct message *m, const char *name);
+/* `to` is made anew. False: no memory; `to` is empty then. */
 bool message_copy(const struct message *from, struct message *to);
 
 #endif
