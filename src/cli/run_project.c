@@ -15,6 +15,7 @@
 #include "policy/print_yaml.h"
 #include "policy/rule.h"
 #include "sandbox/file_system.h"
+#include "sandbox/home.h"
 #include "sandbox/own_folders.h"
 #include "sandbox/path.h"
 #include "sandbox/run.h"
@@ -41,7 +42,7 @@ static int find_file(struct run_project *p, const struct policy_words *w, struct
 
 	if (w->policy_file || w->only || w->no_project || w->unattended || !p->shared)
 		return 0;
-	rc = project_find(p->cwd, getenv("HOME"), &p->file, e);
+	rc = project_find(p->cwd, home_find(), &p->file, e);
 	p->has_file = rc == 0;
 	return rc == 0 || rc == -ENOENT ? 0 : EXIT_USAGE;
 }

@@ -8,13 +8,14 @@
 #include <unistd.h>
 
 #include "policy/rule.h"
+#include "sandbox/home.h"
 #include "sandbox/trusted_file.h"
 
 enum { CONFIG_MAX = 1024 * 1024 };
 
 int config_dir_path(char out[PATH_MAX], struct err *e)
 {
-	const char *xdg = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+	const char *xdg = getenv("XDG_CONFIG_HOME"), *home = home_find();
 	int n;
 
 	if (geteuid() == 0)

@@ -4,13 +4,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "sandbox/home.h"
 #include "sandbox/name_list.h"
 #include "sandbox/path.h"
 #include "sandbox/private_dir.h"
@@ -29,18 +29,9 @@ static bool is_system_root(void)
 	       (access("/var/lib/sandgate", W_OK) == 0 || access("/var/lib", W_OK) == 0);
 }
 
-/* HOME, or where the system says that it is: a service may have no HOME. */
-static const char *find_home(void)
-{
-	const char *home = getenv("HOME");
-	const struct passwd *entry = home ? NULL : getpwuid(geteuid());
-
-	return entry ? entry->pw_dir : home;
-}
-
 int state_dir_path(char out[PATH_MAX], struct err *e)
 {
-	const char *xdg = getenv("XDG_STATE_HOME"), *home = find_home();
+	const char *xdg = getenv("XDG_STATE_HOME"), *home = home_find();
 	char path[PATH_MAX];
 	int n;
 
@@ -95,6 +86,8 @@ static int open_base(bool make, char path[PATH_MAX], struct err *e)
 	fd = make ? make_parents(path) : 0;
 	fd = fd ? fd : private_dir_open(AT_FDCWD, path, make);
 	umask(mask);
+	if (fd == -ENOENT && make)
+		return err_set(e, "%s: a folder above it cannot be made", path);
 	return fd < 0 ? cannot_open(path, fd, e) : fd;
 }
 

@@ -367,3 +367,21 @@ def test_a_home_is_no_project(world, sandgate, registries):
         assert sandgate.run(cwd=fresh, command=GO).ok
     finally:
         machine.run("rm -f go.mod")
+
+
+def test_where_nothing_can_be_kept_nothing_is_taken_up(world, sandgate, registries):
+    """No language counts by itself then, and no file can be confirmed."""
+    machine = world.machine
+    work = machine.new_work()
+    machine.write(f"{work}/go.mod", "", "dev")
+    nowhere = machine.environment("dev", XDG_STATE_HOME="/proc/nowhere")
+    done = sandgate.run(cwd=work, command=f"{GO} || echo refused", env=nowhere)
+    assert "hello" not in done.out and "/proc/nowhere" in done.err, done
+    machine.write(f"{work}/sandgate.yaml", "network: any\n", "dev")
+    done = sandgate.run("--yes", cwd=work, command="echo started", env=nowhere)
+    assert done.status == 125 and done.out == "" and "cannot be kept: /proc/nowhere" in done.err, done
+    # A service without HOME has the one of its user.
+    no_home = machine.environment("dev")
+    del no_home["HOME"]
+    machine.run(f"rm {work}/sandgate.yaml")
+    assert sandgate.run(cwd=work, command=GO, env=no_home).ok
