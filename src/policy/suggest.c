@@ -64,6 +64,14 @@ static bool is_of_policy(enum reason r)
 	       r == REASON_ENCRYPTED_DNS || r == REASON_DNS_OFF || r == REASON_NETWORK_NONE;
 }
 
+/* The name was allowed all along: what it points to was withheld. One of the host's own stays so. */
+static bool is_shown_now(const struct suggestions *s, const struct seen *what,
+			 const struct verdict *name)
+{
+	return what->has_addr && address_special(NULL, &what->addr) &&
+	       address_admissible(s->rules, NULL, name, &what->addr);
+}
+
 static bool is_allowed_now(const struct suggestions *s, const struct seen *what)
 {
 	struct destination d = seen_destination(what);
@@ -72,6 +80,8 @@ static bool is_allowed_now(const struct suggestions *s, const struct seen *what)
 	if (!s->rules || !is_of_policy(what->reason) || (!d.name && !d.addr))
 		return false;
 	decide(s->rules, NULL, &d, &v);
+	if (v.allow && what->lookup && what->reason == REASON_SPECIAL_ADDRESS)
+		return is_shown_now(s, what, &v);
 	return v.allow;
 }
 

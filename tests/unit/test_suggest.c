@@ -166,6 +166,35 @@ static void what_is_allowed_by_now_is_told_apart(void **state)
 	policy_free(&p);
 }
 
+/* An allowed name that points inward was refused for its address: the policy still withholds it. */
+static void an_address_that_is_withheld_is_not_allowed_by_now(void **state)
+{
+	static const char *const listed[] = {NULL, "10.0.0.0/8"};
+
+	for (size_t i = 0; i < 2; i++) {
+		struct seen what =
+			seen("a.example.com", "10.0.0.5", PROTO_TCP, 0, REASON_SPECIAL_ADDRESS, 1);
+		struct suggestions s = begin(NULL);
+		struct ruleset *rules;
+		struct policy p;
+		struct err e;
+
+		policy_init(&p);
+		p.network = NET_DENY;
+		assert_int_equal(policy_add_rule(&p, EFFECT_ALLOW, "a.example.com", &e), 0);
+		if (listed[i])
+			assert_int_equal(policy_add_rule(&p, EFFECT_ALLOW, listed[i], &e), 0);
+		rules = ruleset_compile(&p, 1, &e);
+		s.rules = rules;
+		what.lookup = true;
+		add(&s, what);
+		assert_int_equal(s.v[0].allowed_now, listed[i] != NULL);
+		suggest_free(&s);
+		ruleset_free(rules);
+		policy_free(&p);
+	}
+}
+
 /* A sandbox picks the hosts: tables stay bounded, and the count exact. */
 static void many_ports_are_counted(void **state)
 {
@@ -208,6 +237,7 @@ int main(void)
 		cmocka_unit_test(some_have_no_item),
 		cmocka_unit_test(nothing_personal_is_suggested),
 		cmocka_unit_test(what_is_allowed_by_now_is_told_apart),
+		cmocka_unit_test(an_address_that_is_withheld_is_not_allowed_by_now),
 		cmocka_unit_test(many_ports_are_counted),
 		cmocka_unit_test(many_hosts_are_bounded),
 	};
