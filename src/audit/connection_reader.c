@@ -52,11 +52,11 @@ static int next_file(struct connection_reader *r)
 		i++;
 	if (rc == 0 && i < n) {
 		rc = open_file(r, first[i]);
-		/* It was rotated away between the look and the step. */
-		rc = rc == -ENOENT ? 0 : rc ? rc : 1;
+		rc = rc ? rc : 1;
 	}
 	free(first);
-	return rc;
+	/* Rotated away between the look and the step; or the folder has gone with its sandbox. */
+	return rc == -ENOENT ? 0 : rc;
 }
 
 /* Is the first line of that file later than `since`? */

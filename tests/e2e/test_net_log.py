@@ -230,7 +230,7 @@ for n in range(9000):
 
 # --- of a run without a name ---
 
-def test_a_run_without_a_name_is_logged_while_it_runs(world, sandgate, person):
+def test_a_run_without_a_name_is_logged_while_it_runs(world, sandgate, follow, person):
     machine = world.machine
     state = "~/.local/state/sandgate"
     run = machine.popen([sandgate.path, "run", "--net", "deny", "--quiet", "--", "sh", "-c",
@@ -240,10 +240,13 @@ def test_a_run_without_a_name_is_logged_while_it_runs(world, sandgate, person):
         wait_until(lambda: sandgate.json("ls"), 10, "the sandbox")
         name = sandgate.json("ls")[0]["name"]
         until(sandgate, name, lambda found: any(e.get("port") == 81 for e in found))
+        seen = follow(name)
+        wait_until(lambda: seen.events, 10, "what there is so far")
         assert sandgate("audit", "verify", name).ok
     finally:
         run.stdin.close()
         assert run.wait(20) == 0
+    assert seen.process.wait(20) == 0 and any(e.get("port") == 81 for e in seen.events)
     assert sandgate("net", "log", name).status == 125
     assert machine.run(f"find {state} -name '*.jsonl' -path '*passing*'", sandgate.person).stdout == ""
     # Its last checkpoint and its totals stay with the host.
