@@ -29,6 +29,12 @@ static bool is_system_root(void)
 	       (access("/var/lib/sandgate", W_OK) == 0 || access("/var/lib", W_OK) == 0);
 }
 
+/* Many a service's user has one that is not there, or none. */
+static bool can_be_home(const char *home)
+{
+	return home && *home == '/' && access(home, X_OK) == 0;
+}
+
 int state_dir_path(char out[PATH_MAX], struct err *e)
 {
 	const char *xdg = getenv("XDG_STATE_HOME"), *home = home_find();
@@ -39,11 +45,10 @@ int state_dir_path(char out[PATH_MAX], struct err *e)
 		n = snprintf(path, sizeof(path), "/var/lib/sandgate");
 	else if (xdg && *xdg == '/')
 		n = snprintf(path, sizeof(path), "%s/sandgate", xdg);
-	else if (home && *home == '/')
+	else if (can_be_home(home))
 		n = snprintf(path, sizeof(path), "%s/.local/state/sandgate", home);
 	else
-		return err_set(e, "HOME is not set, so there is no place for what is kept of "
-				  "sandboxes; set it, or XDG_STATE_HOME");
+		n = snprintf(path, sizeof(path), "/var/tmp/sandgate-%u", (unsigned)geteuid());
 	if (n >= PATH_MAX || !path_tidy(path, out))
 		return err_set(e, "%s is too long for a folder",
 			       geteuid() && xdg ? "XDG_STATE_HOME" : "HOME");

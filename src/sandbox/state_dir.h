@@ -4,8 +4,8 @@
  * log.
  *
  * BASE is root's /var/lib/sandgate, or a person's $XDG_STATE_HOME/sandgate or
- * ~/.local/state/sandgate; mode 0700, the person's own, refused when it is anybody else's or a
- * link.
+ * ~/.local/state/sandgate, or /var/tmp/sandgate-UID where there is no home; mode 0700, the person's
+ * own, refused when it is anybody else's or a link.
  *
  *	BASE/sandboxes/NAME/sandbox.json	the definition (definition.h)
  *	BASE/sandboxes/NAME/home/		HOME inside, kept between runs
@@ -23,7 +23,7 @@
 
 #include "base/err.h"
 
-/* Fills the path of BASE. 0 or -1 with the message (no HOME). */
+/* Fills the path of BASE. 0 or -1 with the message (too long). */
 int state_dir_path(char out[PATH_MAX], struct err *e) sg_must_check;
 
 /* A descriptor of BASE, made when `make`; -ENOENT when it is not there, -1 with the message. */

@@ -353,6 +353,19 @@ def test_what_a_supervisor_says_at_the_end_is_shown_by_stop(world, kept):
     assert ".github/workflows" in log and re.match(r"\d{4}-\d\d-\d\dT\S+Z sandgate: ", log), log
 
 
+def test_a_user_without_a_home(world, sandgate):
+    """As many a service's: nothing that needs a place to be kept is in its way."""
+    home = {"HOME": "/nonexistent", "PATH": "/usr/bin:/bin"}
+    name = sandgate.new_name()
+    run = ["run", "--name", name, "--net", "none", "--", "sh", "-c", "echo x >>~/f; wc -l <~/f"]
+    assert sandgate(*run, env=home).out == "1\n"
+    run[3:5] = []
+    assert sandgate(*run, env=home).out == "2\n"
+    assert sandgate("rm", name, env=home).ok
+    assert sandgate("run", "--net", "none", "--", "true", env=home).ok
+    world.machine.run(["rm", "-rf", "/var/tmp/sandgate-1000"])
+
+
 def test_a_command_in_one_that_has_no_name_of_its_own(sandgate, world):
     cwd = world.machine.new_work()
     process = world.machine.popen([sandgate.path, "run", "--net", "deny", "--", "sh", "-c",
@@ -455,6 +468,21 @@ def test_rm_takes_all_away_and_leaves_the_working_directory(world, sandgate, run
     assert world.machine.read(f"{running.cwd}/stays") == "work\n"
 
 
+def test_the_hosts_log_keeps_what_is_taken_away(world, sandgate, running):
+    """Removing a whole log shows: its last checkpoint stays."""
+    state = "/home/dev/.local/state/sandgate"
+    running.stop()
+    checkpoint = world.machine.read(f"{state}/sandboxes/{running.name}/audit/checkpoint")
+    assert sandgate("rm", running.name).ok
+    entries = [json.loads(line) for name in world.machine.listdir(f"{state}/host")
+               if name.endswith(".jsonl")
+               for line in world.machine.read(f"{state}/host/{name}").splitlines()]
+    of_it = [e for e in entries if e.get("sandbox") == running.name]
+    assert of_it[0]["action"] == "sandgate.sandbox.create"
+    assert of_it[-1]["action"] == "sandgate.sandbox.remove"
+    assert of_it[-1]["checkpoint"] == checkpoint and "uid 1000" in of_it[-1]["who"], of_it
+
+
 # --- run --name ---
 
 def test_run_keeps_what_it_was_given_a_name_for(sandgate, world):
@@ -491,6 +519,11 @@ def test_options_of_policy_change_one_that_is_kept(world, sandgate, kept):
     one.start()
     assert not sandgate.run("--name", one.name, "--deny", "api.example.com", command=curl).ok
     assert one.row()["generation"] == 3
+    changes = [e for e in sandgate("audit", "show", one.name, "--json").lines
+               if e["action"] == "sandgate.policy.change"]
+    assert [e["generation"] for e in changes] == [2, 3]
+    assert "api.example.com" in changes[0]["after"]["allow"], changes
+    assert "api.example.com" in changes[1]["after"]["deny"], changes
 
 
 @pytest.mark.parametrize("options,says", [
