@@ -213,6 +213,23 @@ def test_what_cannot_be_kept_is_not_in_force(world, sandgate, kept):
     assert one.exec("curl -sS https://api.example.com/").ok
 
 
+def test_what_cannot_be_written_down_is_taken_back(world, sandgate, kept):
+    """A stopped sandbox whose audit log cannot be opened: its definition is as it was."""
+    one = kept("--net", "deny", "--allow", "other.example.com")
+    one.start()
+    one.stop()
+    log = f"/home/dev/.local/state/sandgate/sandboxes/{one.name}/audit"
+    assert world.machine.run(["chmod", "0", log]).returncode == 0
+    done = sandgate("net", "allow", one.name, "api.example.com")
+    assert world.machine.run(["chmod", "700", log]).returncode == 0
+    assert done.status == 125 and "audit log" in done.err, done
+    shown = sandgate.json("net", "policy", one.name)
+    assert (shown["generation"], shown["policy"]["allow"]) == (1, ["other.example.com"])
+    assert [e for e in entries(sandgate, one.name) if e["action"] == "sandgate.policy.change"] == []
+    assert changed(sandgate, "allow", one.name, "api.example.com")["generation"] == 2
+    assert sandgate("audit", "verify", one.name).ok
+
+
 HOLD = """
 held = [[dial(address, 7000) for _ in range(500)] for address in sys.argv[1:3]]
 for group in held:
