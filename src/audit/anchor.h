@@ -3,8 +3,8 @@
  * anchor: a log's checkpoints, kept where whoever may write the log's folder cannot take them back.
  *
  * A log proves itself up to its last checkpoint, and a folder that was put back to an older state
- * proves itself as well. Only a checkpoint kept elsewhere shows that. Nothing here belongs into a process
- * that is isolated: it writes files, runs a command, or talks to syslog.
+ * proves itself as well. Only a checkpoint kept elsewhere shows that. Nothing here belongs into a
+ * process that is isolated: it writes files, runs a command, or talks to syslog.
  */
 #ifndef SG_AUDIT_ANCHOR_H
 #define SG_AUDIT_ANCHOR_H

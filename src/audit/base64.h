@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base64: RFC 4648, section 4, with padding, and only the one canonical text of any octets: no white
- * space, no missing padding, no bits set in what the padding leaves over (section 3.5).
+ * base64: RFC 4648, section 4, with padding, and only the one canonical text of any octets: no
+ * white space, no missing padding, no bits set in what the padding leaves over (section 3.5).
  */
 #ifndef SG_AUDIT_BASE64_H
 #define SG_AUDIT_BASE64_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a change is told apart. The line that does not have its kept hash is the first bad one, or the hash
- * is: the signed root decides which. So after such a line the pass goes on with a suspect, and ends with
- * it. A line that calls itself another number ends the pass at once: an entry is missing, or stands
- * there again. Entry and hash changed together are found by the root alone, which can only say between which
- * two signed sizes it was.
+ * How a change is told apart. The line that does not have its kept hash is the first bad one, or
+ * the hash is: the signed root decides which. So after such a line the pass goes on with a suspect,
+ * and ends with it. A line that calls itself another number ends the pass at once: an entry is
+ * missing, or stands there again. Entry and hash changed together are found by the root alone,
+ * which can only say between which two signed sizes it was.
  */
 #include "audit/check.h"
 
@@ -193,7 +193,8 @@ static bool no_line(struct pass *p, uint64_t seq, enum walk_step step)
 		return bad(p->c, seq, "is missing: the next segment begins with entry %" PRIu64,
 			   p->walk.segments[p->walk.at]);
 	case WALK_FAILED:
-		if (p->walk.error == -ENOENT)
+		p->c->vanished = p->walk.error == -ENOENT;
+		if (p->c->vanished)
 			return bad(p->c, seq, "is missing: its segment is not there");
 		return unread(p, p->walk.error);
 	default:

@@ -2,8 +2,9 @@
 /*
  * check: goes over all that a log holds, and says the first thing that is not as it was sealed.
  *
- * One pass over the entries and their hashes. The tree is built of the entries, and of the hashes alone
- * where the entries were pruned; it must come by every root that is known to have been signed.
+ * One pass over the entries and their hashes. The tree is built of the entries, and of the hashes
+ * alone where the entries were pruned; it must come by every root that is known to have been
+ * signed.
  */
 #ifndef SG_AUDIT_CHECK_H
 #define SG_AUDIT_CHECK_H
@@ -24,6 +25,7 @@ struct check {
 	uint64_t first;	  /* the first entry whose text is there */
 	uint64_t tail;	  /* whole entries behind the edge */
 	size_t torn;	  /* octets of an unfinished line behind them */
+	bool vanished;	  /* a segment was there when they were listed, and then was not */
 	uint64_t bad_seq; /* when it does not hold */
 	struct err why;
 };
@@ -34,8 +36,8 @@ enum check_result { CHECK_HOLDS, CHECK_BAD, CHECK_UNREAD };
 enum check_result check_run(struct check *c, int dir, struct err *e) sg_must_check;
 
 /*
- * Reads the edge, or the latest checkpoint. 0 or -errno with the message: -ENOENT, -EBADMSG when it is
- * not what the writer of a log, or the holder of the key, made.
+ * Reads the edge, or the latest checkpoint. 0 or -errno with the message: -ENOENT, -EBADMSG when it
+ * is not what the writer of a log, or the holder of the key, made.
  */
 int check_read_edge(int dir, struct edge *out, struct err *e) sg_must_check;
 int check_read_checkpoint(int dir, const struct verifier *v, struct checkpoint *out,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * checkpoint: a log's size and root, signed: c2sp.org/tlog-checkpoint. Its text is three lines: the
- * origin, which is also the name of the key, the size, the root in base64. More lines are passed over.
+ * origin, which is also the name of the key, the size, the root in base64. More lines are passed
+ * over.
  */
 #ifndef SG_AUDIT_CHECKPOINT_H
 #define SG_AUDIT_CHECKPOINT_H

@@ -2,9 +2,10 @@
 /*
  * disk: everything that a log does to its files, in one place.
  *
- * So that the order of what is written is seen here, and so that a test can end the process, or fill
- * the disk, between any two octets: built with DISK_FAULTS, every step asks disk_fault() first. All names are
- * in the folder `dir`, a descriptor; links are never followed. Errors are -errno.
+ * So that the order of what is written is seen here, and so that a test can end the process, or
+ * fill the disk, between any two octets: built with DISK_FAULTS, every step asks disk_fault()
+ * first. All names are in the folder `dir`, a descriptor; links are never followed. Errors are
+ * -errno.
  */
 #ifndef SG_AUDIT_DISK_H
 #define SG_AUDIT_DISK_H
@@ -58,8 +59,8 @@ int disk_cut(int fd, uint64_t size) sg_must_check;
 int disk_sync(int fd) sg_must_check;
 
 /*
- * The file has its old contents or these, whatever happens: NAME.new, fsync, rename, fsync of the folder.
- * Nothing waits for the disk when `fleeting`.
+ * The file has its old contents or these, whatever happens: NAME.new, fsync, rename, fsync of the
+ * folder. Nothing waits for the disk when `fleeting`.
  */
 int disk_replace(int dir, const char *name, struct span what, mode_t mode,
 		 bool fleeting) sg_must_check;

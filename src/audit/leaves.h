@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * leaves: the file "hashes": the leaf hash of every entry there ever was, 32 octets each, in order. It
- * outlives the entries: what was pruned still counts in the tree.
+ * leaves: the file "hashes": the leaf hash of every entry there ever was, 32 octets each, in order.
+ * It outlives the entries: what was pruned still counts in the tree.
  */
 #ifndef SG_AUDIT_LEAVES_H
 #define SG_AUDIT_LEAVES_H

@@ -16,13 +16,13 @@
  *	signed		and then the checkpoint
  *
  * So the edge never says more than what is there, and the checkpoint never more than the edge. What
- * follows the edge after a crash is whole lines, which are kept and sealed, and then at most one that is not,
- * which is cut. A sealed entry is never written again.
+ * follows the edge after a crash is whole lines, which are kept and sealed, and then at most one
+ * that is not, which is cut. A sealed entry is never written again.
  *
- * Lines stay in memory until they are sealed. After a sync that failed nobody knows which pages reached the
- * disk (the kernel may drop them and report it once), so everything after the edge is then written
- * again. An append that does not fit is taken back: the file is cut to where it was, before anything else is
- * written.
+ * Lines stay in memory until they are sealed. After a sync that failed nobody knows which pages
+ * reached the disk (the kernel may drop them and report it once), so everything after the edge is
+ * then written again. An append that does not fit is taken back: the file is cut to where it was,
+ * before anything else is written.
  */
 #include "audit/log.h"
 

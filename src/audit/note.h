@@ -2,9 +2,9 @@
 /*
  * note: a text signed by keys: c2sp.org/signed-note, with Ed25519 (RFC 8032), type 0x01.
  *
- * The text, a blank line, and signature lines of an em dash, the key's name, and base64 of four octets
- * of key id and the signature over the text with its final newline. A name and an id together say which
- * key it was; signatures of other keys are passed over.
+ * The text, a blank line, and signature lines of an em dash, the key's name, and base64 of four
+ * octets of key id and the signature over the text with its final newline. A name and an id
+ * together say which key it was; signatures of other keys are passed over.
  */
 #ifndef SG_AUDIT_NOTE_H
 #define SG_AUDIT_NOTE_H
@@ -52,12 +52,15 @@ bool note_name_valid(struct span name);
 /* False when it is no note: controls, bad UTF-8, no blank line, no signature. */
 bool note_parse(struct span all, struct note *out);
 
-/* Takes the next line off `lines`. False at the end, or at a line that is malformed: then lines->n is not 0. */
+/*
+ * Takes the next line off `lines`. False at the end, or at a line that is malformed: then lines->n
+ * is not 0.
+ */
 bool note_next_signature(struct span *lines, struct note_signature *out);
 
 /*
- * Splits the note and checks that `v` signed it. A bad signature of v's, or none of it, is an error.
- * 0 or -1 with the message.
+ * Splits the note and checks that `v` signed it. A bad signature of v's, or none of it, is an
+ * error. 0 or -1 with the message.
  */
 int note_open(struct span all, const struct verifier *v, struct span *text,
 	      struct err *e) sg_must_check;

@@ -2,9 +2,9 @@
 /*
  * open: a log is made, or found, compared with its hashes, and its unsealed end kept or cut.
  *
- * A log is made in the order key, key.pub, edge, checkpoint, so that one whose making was interrupted has
- * no edge, and no entry, and is made again with the same key. One that has no edge and yet has
- * something else lost it: that is an error, not a new log.
+ * A log is made in the order key, key.pub, edge, checkpoint, so that one whose making was
+ * interrupted has no edge, and no entry, and is made again with the same key. One that has no edge
+ * and yet has something else lost it: that is an error, not a new log.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -9,8 +9,8 @@
  *				(a blank line)
  *	...			the checkpoint, as it is
  *
- * With the public key alone it shows that whoever holds the private one signed a log with just this entry at
- * this place. The leaf is SHA-256(0x00 || line).
+ * With the public key alone it shows that whoever holds the private one signed a log with just this
+ * entry at this place. The leaf is SHA-256(0x00 || line).
  */
 #ifndef SG_AUDIT_PROOF_H
 #define SG_AUDIT_PROOF_H
@@ -42,8 +42,9 @@ struct proof_said {
 };
 
 /*
- * Checks a proof with a public key (PEM or C2SP). `line` is the entry's, or empty: then the one in the proof is
- * taken. 0; -EBADMSG: it does not hold; -EINVAL: the key is none, or there is no line. With the message.
+ * Checks a proof with a public key (PEM or C2SP). `line` is the entry's, or empty: then the one in
+ * the proof is taken. 0; -EBADMSG: it does not hold; -EINVAL: the key is none, or there is no line.
+ * With the message.
  */
 int proof_check(struct span text, struct span line, struct span key, struct proof_said *out,
 		struct err *e) sg_must_check;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * segment: the files that a log's entries are in, "NNNNNNNNNNNNNNNNNNNN.jsonl" by the sequence number of
- * the first, and a walk over their lines in order. The walk is a reader's: the writer may add to the end at
- * the same time.
+ * segment: the files that a log's entries are in, "NNNNNNNNNNNNNNNNNNNN.jsonl" by the sequence
+ * number of the first, and a walk over their lines in order. The walk is a reader's: the writer may
+ * add to the end at the same time.
  */
 #ifndef SG_AUDIT_SEGMENT_H
 #define SG_AUDIT_SEGMENT_H
@@ -43,8 +43,8 @@ struct walk {
 };
 
 /*
- * From the segment with entry `from` on (its first entry is the first that is given), or from the first
- * there is. 0 or -errno; walk_close() in any case.
+ * From the segment with entry `from` on (its first entry is the first that is given), or from the
+ * first there is. 0 or -errno; walk_close() in any case.
  */
 int walk_open(struct walk *w, int dir, uint64_t from) sg_must_check;
 /* The next line without its newline, valid until the next call; w->seq is then one more. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * signer: the key of a log: "key" (PEM, readable by its owner only), and "key.pub" for everybody: the C2SP
- * verifier key in the first line, then the same as PEM, which openssl reads as it is.
+ * signer: the key of a log: "key" (PEM, readable by its owner only), and "key.pub" for everybody:
+ * the C2SP verifier key in the first line, then the same as PEM, which openssl reads as it is.
  */
 #ifndef SG_AUDIT_SIGNER_H
 #define SG_AUDIT_SIGNER_H
@@ -30,8 +30,8 @@ void signer_free(struct signer *s);
 bool signer_print_public(const struct verifier *v, char out[SIGNER_PUBLIC_MAX]);
 
 /*
- * key.pub of a folder, which must be what signer_print_public() makes of it. 0 or -errno with the message:
- * -EBADMSG when it is not.
+ * key.pub of a folder, which must be what signer_print_public() makes of it. 0 or -errno with the
+ * message: -EBADMSG when it is not.
  */
 int signer_read_public(int dir, struct verifier *out, struct err *e) sg_must_check;
 

@@ -2,12 +2,12 @@
 /*
  * tally: were the refusals that were not written counted?
  *
- * Refusals come faster than they are written. A written one says in "suppressed" how many of its reason
- * came since the written one before it; an entry with "totals" says, for each reason, how many there
- * were since the log began. For every such entry: written + suppressed = total.
+ * Refusals come faster than they are written. A written one says in "suppressed" how many of its
+ * reason came since the written one before it; an entry with "totals" says, for each reason, how
+ * many there were since the log began. For every such entry: written + suppressed = total.
  *
- * That is of the log of one sandbox. The host's own has the ends of many, with the totals of each, and
- * none of their refusals.
+ * That is of the log of one sandbox. The host's own has the ends of many, with the totals of each,
+ * and none of their refusals.
  */
 #ifndef SG_AUDIT_TALLY_H
 #define SG_AUDIT_TALLY_H

@@ -2,9 +2,9 @@
 /*
  * tree: the Merkle tree of RFC 6962, section 2.1 (RFC 9162 has the same), over SHA-256.
  *
- * A leaf is SHA-256(0x00 || entry), a node SHA-256(0x01 || left || right), the root of no leaves the
- * SHA-256 of nothing. What a growing tree needs to be kept of it is its edge: the roots of the complete
- * subtrees that its size is the sum of, one for each bit that is set in the size.
+ * A leaf is SHA-256(0x00 || entry), a node SHA-256(0x01 || left || right), the root of no leaves
+ * the SHA-256 of nothing. What a growing tree needs to be kept of it is its edge: the roots of the
+ * complete subtrees that its size is the sum of, one for each bit that is set in the size.
  */
 #ifndef SG_AUDIT_TREE_H
 #define SG_AUDIT_TREE_H
@@ -33,8 +33,8 @@ struct tree_path {
 };
 
 /*
- * The inclusion path of leaf `index` in the tree of the first `size` leaves (RFC 6962, section 2.1.1).
- * Asks for each other leaf once. 0 or what `leaf` failed with; -ERANGE when index >= size.
+ * The inclusion path of leaf `index` in the tree of the first `size` leaves (RFC 6962, section
+ * 2.1.1). Asks for each other leaf once. 0 or what `leaf` failed with; -ERANGE when index >= size.
  */
 int tree_find_path(tree_leaf_fn *leaf, void *ctx, uint64_t index, uint64_t size,
 		   struct tree_path *out) sg_must_check;

@@ -2,10 +2,10 @@
 /*
  * verify: is a log, which its writer may be adding to, still what was signed?
  *
- * The checkpoint is read before the edge, and the edge before the entries: the writer makes them in the
- * opposite order, so what is read fits together. Only pruning, and a writer that takes back what did not
- * fit on the disk, can come in between; so a verdict that is bad counts only when checkpoint and edge have
- * not moved meanwhile.
+ * The checkpoint is read before the edge, and the edge before the entries: the writer makes them in
+ * the opposite order, so what is read fits together. Only pruning, and a writer that takes back
+ * what did not fit on the disk, can come in between; so a verdict that is bad counts only when
+ * checkpoint and edge have not moved meanwhile.
  */
 #include <assert.h>
 #include <errno.h>
@@ -23,7 +23,9 @@ static_assert((int)AUDIT_ORIGIN_MAX == (int)NOTE_NAME_MAX, "an origin is the nam
 
 enum { TRIES = 6 };
 
-/* A part of the log that is no entry is missing or changed: judged, when it is not just unreadable. */
+/*
+ * A part of the log that is no entry is missing or changed: judged, when it is not just unreadable.
+ */
 static int judge_part(int error, struct audit_verdict *v, struct err *e)
 {
 	if (error != -EBADMSG && error != -ENOENT)
@@ -94,12 +96,14 @@ static int judge(int dir, struct check *c, struct span anchor, struct span key,
 	return judge_with_anchors(dir, c, &verifier, anchor, v, e);
 }
 
-/* Has the writer gone on since? */
+/* Has the writer gone on since? What it announced before the edge was read, it may prune after. */
 static bool has_moved(int dir, const struct check *c)
 {
 	struct edge now;
 	struct err ignored;
 
+	if (c->vanished)
+		return true;
 	return check_read_edge(dir, &now, &ignored) == 0 &&
 	       memcmp(&now, &c->edge, sizeof(now)) != 0;
 }
@@ -137,35 +141,33 @@ int audit_verify(int dir, struct span anchor, struct span key, struct audit_verd
 	return r;
 }
 
-/* Gives entries to fn. -ENOENT: the oldest segment was pruned while it was looked for, and nothing given. */
+/* 0 or -errno; -ENOENT: the segment that is next was pruned since they were listed. */
 static int give_entries(struct walk *w, uint64_t from, audit_entry_fn *fn, void *ctx,
 			enum walk_step *last)
 {
 	struct span line;
-	bool given = false;
 
-	while ((*last = walk_next(w, &line)) == WALK_LINE) {
-		if (w->seq <= from)
-			continue;
-		given = true;
-		if (!fn(ctx, w->seq - 1, line))
+	while ((*last = walk_next(w, &line)) == WALK_LINE)
+		if (w->seq > from && !fn(ctx, w->seq - 1, line))
 			return 0;
-	}
-	return *last != WALK_FAILED ? 0 : given && w->error == -ENOENT ? -EIO : w->error;
+	return *last == WALK_FAILED ? w->error : 0;
 }
 
 int audit_each(int dir, uint64_t from, audit_entry_fn *fn, void *ctx, struct err *e)
 {
 	struct walk w;
 	enum walk_step last = WALK_END;
-	uint64_t next = from;
 	int r = -ENOENT;
 
+	/* What was pruned meanwhile is gone; it goes on with what is there. */
 	for (unsigned i = 0; i < TRIES && r == -ENOENT; i++) {
 		r = walk_open(&w, dir, from);
 		if (r == 0)
 			r = give_entries(&w, from, fn, ctx, &last);
-		next = w.seq;
+		if (w.seq > from) {
+			from = w.seq;
+			i = 0;
+		}
 		walk_close(&w);
 	}
 	if (r < 0)
@@ -174,6 +176,6 @@ int audit_each(int dir, uint64_t from, audit_entry_fn *fn, void *ctx, struct err
 		return err_set(e,
 			       "the log cannot be read on after entry %" PRIu64
 			       "; `sandgate audit verify` says why",
-			       next);
+			       from);
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * audit verify: a row for each log. A log is judged by itself first, then against what is kept elsewhere:
- * the file of --anchor, and what the host's own log remembers of it.
+ * audit verify: a row for each log. A log is judged by itself first, then against what is kept
+ * elsewhere: the file of --anchor, and what the host's own log remembers of it.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -181,6 +181,10 @@ def test_a_log_that_was_put_back_is_found_by_its_anchor(log):
     log.shell("rm -rf ../audit/* && cp -a ../before/. .")
     itself = log.sandgate("audit", "verify", "--dir", log.folder)
     assert itself.ok and f"holds: {sizes[0]} entries are signed" in itself.out, itself
+    # The host remembers what was signed when it stopped.
+    row = log.verify()
+    assert not row["holds"] and row["bad_seq"] == sizes[0]
+    assert row["why"].startswith("against the checkpoint in the host's own log: ")
     row = log.verify("--anchor", f"{elsewhere}/late")
     assert not row["holds"] and row["bad_seq"] == sizes[0]
     assert f"rolled back: the anchor has {sizes[1]} entries, the log {sizes[0]}" in row["why"]

@@ -37,7 +37,9 @@ static void check_note(struct span all)
 		abort();
 }
 
-/* Whatever stands in a file of anchors, what is taken out of it ends, and a line is a note again. */
+/*
+ * Whatever stands in a file of anchors, what is taken out of it ends, and a line is a note again.
+ */
 static void check_anchors(struct span text)
 {
 	static char room[NOTE_MAX];

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* audit_folder: folders of logs for tests: made, filled, copied, changed octet by octet, taken away. */
+/*
+ * audit_folder: folders of logs for tests: made, filled, copied, changed octet by octet, taken
+ * away.
+ */
 #ifndef SG_TESTS_AUDIT_FOLDER_H
 #define SG_TESTS_AUDIT_FOLDER_H
 
@@ -125,6 +128,26 @@ static inline int log_add(struct audit_log *l, int n)
 {
 	return audit_log_append(l, json_pack("{s:s,s:s,s:i}", "action", "sandgate.test.note",
 					     "sandbox", "alpha", "n", n));
+}
+
+/* Adds entries, each signed. */
+static inline void log_fill(const struct folder *f, const struct audit_log_options *o, int entries)
+{
+	struct audit_log *l = log_open(f, o);
+
+	for (int i = 0; i < entries; i++) {
+		assert_int_equal(log_add(l, i), 0);
+		assert_int_equal(audit_log_commit(l, true), 0);
+	}
+	audit_log_close(l);
+}
+
+static inline struct folder log_make(const struct audit_log_options *o, int entries)
+{
+	struct folder f = folder_make();
+
+	log_fill(&f, o, entries);
+	return f;
 }
 
 static inline struct audit_verdict verdict_of(const struct folder *f)

@@ -3,8 +3,8 @@
  * A writer is killed, again and again: what it said was sealed is there, and the log holds.
  *
  * The disk of the log is built with DISK_FAULTS, and asks here before each step. A writer dies at a
- * step chosen at random, in the middle of a write when it is one. In half of the cases the power goes as well:
- * of what was written since the last sync of its file, some never reached the disk.
+ * step chosen at random, in the middle of a write when it is one. In half of the cases the power
+ * goes as well: of what was written since the last sync of its file, some never reached the disk.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -385,7 +385,10 @@ static void the_order_of_a_commit_is_kept(void **state)
 	assert_int_equal(audit_log_append(l, note(2)), 0);
 	assert_string_equal(trace, "w");
 	assert_int_equal(audit_log_commit(l, true), 0);
-	/* The line; its sync; hashes and sync; edge.new, sync, rename, sync of the folder; checkpoint likewise. */
+	/*
+	 * The line; its sync; hashes and sync; edge.new, sync, rename, sync of the folder;
+	 * checkpoint likewise.
+	 */
 	assert_string_equal(trace, "w"
 				   "s"
 				   "ws"

@@ -9,7 +9,10 @@
 
 #include "audit/checkpoint.h"
 
-/* Notes and keys that other programs made: Go's sumdb/note, and an example for c2sp.org/signed-note. */
+/*
+ * Notes and keys that other programs made: Go's sumdb/note, and an example for
+ * c2sp.org/signed-note.
+ */
 static const struct {
 	const char *key, *text, *signature;
 } vectors[] = {
@@ -53,7 +56,9 @@ static void notes_of_others_are_opened(void **state)
 	}
 }
 
-/* Signatures of unknown keys are passed over, before and after; a bad one of the known key is not. */
+/*
+ * Signatures of unknown keys are passed over, before and after; a bad one of the known key is not.
+ */
 static void one_of_many_signatures_is_found(void **state)
 {
 	struct span text;

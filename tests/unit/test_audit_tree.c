@@ -10,7 +10,9 @@
 
 #include "audit/tree.h"
 
-/* The eight entries that implementations of RFC 6962 are tried with, and the roots of the first n. */
+/*
+ * The eight entries that implementations of RFC 6962 are tried with, and the roots of the first n.
+ */
 static const struct {
 	const char *octets;
 	size_t n;
