@@ -70,7 +70,7 @@ bool http_field_is(struct span name, const char *known)
 	return true;
 }
 
-const char *http_trailers_check(struct span section)
+bool http_field_may_trail(struct span name)
 {
 	static const char *const forbidden[] = {
 		"host",
@@ -83,6 +83,7 @@ const char *http_trailers_check(struct span section)
 		"expect",
 		"content-encoding",
 		"cookie",
+		"set-cookie",
 		"proxy-authorization",
 		"authorization",
 		"range",
@@ -90,6 +91,14 @@ const char *http_trailers_check(struct span section)
 		"content-range",
 	};
 
+	for (size_t i = 0; i < sg_array_len(forbidden); i++)
+		if (http_field_is(name, forbidden[i]))
+			return false;
+	return true;
+}
+
+const char *http_trailers_check(struct span section)
+{
 	for (;;) {
 		struct span line = http_section_line(&section), name, value;
 		const char *why;
@@ -99,8 +108,7 @@ const char *http_trailers_check(struct span section)
 		why = http_field_split(line, &name, &value);
 		if (why)
 			return why;
-		for (size_t i = 0; i < sg_array_len(forbidden); i++)
-			if (http_field_is(name, forbidden[i]))
-				return "a field that frames, routes or authenticates is a trailer";
+		if (!http_field_may_trail(name))
+			return "a field that frames, routes or authenticates is a trailer";
 	}
 }

@@ -52,6 +52,9 @@ const char *http_field_split(struct span line, struct span *name, struct span *v
  */
 bool http_field_is(struct span name, const char *known);
 
+/* May it come after a body? Not what frames, routes or authenticates (RFC 9110, 6.5.1). */
+bool http_field_may_trail(struct span name);
+
 /*
  * A whole trailer section (RFC 9112, 7.1.2) of HTTP_FIELDS_MAX fields at most. NULL, or why it is malformed: a field
  * that frames, routes or authenticates must not come after the body.
