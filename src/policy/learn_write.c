@@ -10,7 +10,7 @@
 #include "policy/address.h"
 #include "policy/suffix.h"
 
-enum { WEB_PORT = 80, TLS_PORT = 443 };
+enum { TLS_PORT = 443 };
 
 /* --- order --- */
 
@@ -55,14 +55,6 @@ static bool is_quic(const struct seen *s)
 	return s->has_name && s->proto == PROTO_UDP && s->port == TLS_PORT;
 }
 
-static void put_port(struct buf *b, uint16_t port)
-{
-	char digits[8];
-
-	snprintf(digits, sizeof(digits), "%u", port);
-	buf_put_text(b, digits);
-}
-
 static void put_target(struct buf *b, const struct seen *s, bool ports)
 {
 	char text[ADDR_TEXT_MAX];
@@ -83,11 +75,12 @@ static void draft_text(const struct draft *d, char out[RULE_TEXT_MAX])
 	const struct seen *s = &d->first->seen;
 	bool ports = !s->lookup && s->proto != PROTO_ICMP;
 	struct buf b = buf_of(out, RULE_TEXT_MAX - 1);
+	char port[8];
 
 	put_target(&b, s, ports);
 	for (size_t i = 0; ports && i < d->n; i++) {
-		buf_put_text(&b, i ? "," : ":");
-		put_port(&b, d->first[i].seen.port);
+		snprintf(port, sizeof(port), "%c%u", i ? ',' : ':', d->first[i].seen.port);
+		buf_put_text(&b, port);
 	}
 	if (!s->lookup && s->proto == PROTO_ICMP)
 		buf_put_text(&b, "/icmp");
@@ -149,6 +142,11 @@ static bool is_open(const struct learn_item *t)
 	return !t->covered && !t->dropped;
 }
 
+static bool is_host_alias(const struct seen *s)
+{
+	return s->has_name && strcmp(s->name.s, "host.sandgate.internal") == 0;
+}
+
 /* A connection to the same name says more than its lookup, and its rule admits the lookup. */
 static bool has_connection(const struct learn_state *l, size_t lookup)
 {
@@ -161,6 +159,31 @@ static bool has_connection(const struct learn_state *l, size_t lookup)
 			return true;
 	}
 	return false;
+}
+
+/* The same name was seen on TCP 443 as well, which stands before it: that rule speaks for QUIC. */
+static bool has_tls(const struct learn_state *l, size_t quic)
+{
+	for (size_t i = quic; i-- > 0;) {
+		const struct seen *s = &l->todo[i].seen;
+
+		if (compare_hosts(&l->todo[quic].seen, s) != 0)
+			break;
+		if (is_open(&l->todo[i]) && !s->lookup && s->proto == PROTO_TCP &&
+		    s->port == TLS_PORT)
+			return true;
+	}
+	return false;
+}
+
+/* Says another item all that this one would? */
+static bool is_said(const struct learn_state *l, size_t i)
+{
+	const struct seen *s = &l->todo[i].seen;
+
+	if (s->lookup)
+		return is_host_alias(s) || has_connection(l, i);
+	return is_quic(s) && has_tls(l, i);
 }
 
 /* How many items from i on stand in one rule. */
@@ -192,11 +215,6 @@ static int add_host_port(struct policy *p, uint16_t port, struct err *e)
 	return 0;
 }
 
-static bool is_host_alias(const struct seen *s)
-{
-	return s->has_name && strcmp(s->name.s, "host.sandgate.internal") == 0;
-}
-
 int learn_write_rules(const struct learn_state *l, struct policy *p, struct err *e)
 {
 	size_t i = 0;
@@ -206,8 +224,7 @@ int learn_write_rules(const struct learn_state *l, struct policy *p, struct err 
 		const struct seen *s = &l->todo[i].seen;
 		struct draft d = {.first = &l->todo[i], .n = 1};
 
-		if (!is_open(d.first) ||
-		    (s->lookup && (is_host_alias(s) || has_connection(l, i)))) {
+		if (!is_open(d.first) || is_said(l, i)) {
 			i++;
 			continue;
 		}

@@ -128,6 +128,22 @@ static void hosts_become_exact_rules(void **state)
 		       "  - \"[2a00:1::1]:443\"\n");
 }
 
+/* One rule for a name on 443 is for both; where the policy refuses QUIC it is left out. */
+static void quic_goes_with_its_name(void **state)
+{
+	const struct seen s[] = {ADMITTED("a.example.com", 443),
+				 seen("a.example.com", PROTO_UDP, 443, REASON_NONE),
+				 seen("b.example.com", PROTO_UDP, 443, REASON_NONE)};
+	struct policy p = policy_of(NET_OPEN, NULL, NULL);
+
+	p.quic_allow = true;
+	assert_learned(p, s, sg_array_len(s),
+		       "network: deny\nallow:\n  - a.example.com:443\n  - b.example.com:443\n"
+		       "quic: allow\n");
+	assert_left_out(policy_of(NET_DENY, NULL, NULL),
+			seen("a.example.com", PROTO_UDP, 443, REASON_QUIC_REFUSED), "QUIC");
+}
+
 static void permissions_stand_where_they_cover(void **state)
 {
 	const struct seen s[] = {
@@ -490,6 +506,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hosts_become_exact_rules),
+		cmocka_unit_test(quic_goes_with_its_name),
 		cmocka_unit_test(permissions_stand_where_they_cover),
 		cmocka_unit_test(what_was_not_used_goes),
 		cmocka_unit_test(what_is_in_force_already_may_stay),
