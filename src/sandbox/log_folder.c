@@ -13,38 +13,19 @@
 #include "sandbox/state_dir.h"
 
 static const char passing[] = "passing";
-/* No name of a sandbox, in the registry's folder: for a person without a home. */
-static const char passing_in_registry[] = ".passing";
 
 /* --- the folder of all that pass --- */
-
-static int open_in_registry(bool make, struct err *e)
-{
-	struct registry r;
-	int rc = registry_open(&r, make, e), fd;
-
-	if (rc)
-		return rc;
-	fd = private_dir_open(r.fd, passing_in_registry, make);
-	if (fd < 0 && fd != -ENOENT)
-		err_set(e, "%s/%s: %s", r.path, passing_in_registry, err_why(-fd));
-	registry_close(&r);
-	return fd;
-}
 
 /* -ENOENT, or another negative number with the message. */
 static int open_passing(bool make, struct err *e)
 {
 	char path[PATH_MAX];
-	int base, fd;
+	int base = state_dir_open(make, e), fd;
 
-	if (state_dir_path(path, e))
-		return open_in_registry(make, e);
-	base = state_dir_open(make, e);
 	if (base < 0)
 		return base;
 	fd = private_dir_open(base, passing, make);
-	if (fd < 0 && fd != -ENOENT)
+	if (fd < 0 && fd != -ENOENT && state_dir_path(path, e) == 0)
 		err_set(e, "%s/%s: %s", path, passing, err_why(-fd));
 	close(base);
 	return fd;
@@ -61,14 +42,16 @@ static int open_one(int all, const char *name, bool make, struct err *e)
 
 /* --- for reading --- */
 
+/* No passing one takes the name of one that is kept. */
 int log_folder_open(const char *name, struct err *e)
 {
-	_cleanup_fd_ int all = sandbox_name_valid(name) ? open_passing(false, e) : -ENOENT;
-	int fd = all < 0 ? all : open_one(all, name, false, e);
+	_cleanup_fd_ int all = -1;
+	int fd = state_dir_open_sandbox(name, false, e);
 
-	if (fd == -ENOENT)
-		fd = state_dir_open_sandbox(name, false, e);
-	return fd;
+	if (fd != -ENOENT || !sandbox_name_valid(name))
+		return fd;
+	all = open_passing(false, e);
+	return all < 0 ? all : open_one(all, name, false, e);
 }
 
 /* --- taking away --- */
