@@ -231,7 +231,8 @@ static bool check_sealed(struct pass *p)
 	struct check *c = p->c;
 
 	c->first = p->walk.n_segments ? p->walk.segments[0] : c->edge.tree.size;
-	if (c->first > c->edge.first)
+	c->vanished = c->first > c->edge.first;
+	if (c->vanished)
 		return bad(c, c->edge.first,
 			   "is missing: the text begins with entry %" PRIu64
 			   ", and no more than what is before entry %" PRIu64 " was pruned",

@@ -25,7 +25,7 @@ struct check {
 	uint64_t first;	  /* the first entry whose text is there */
 	uint64_t tail;	  /* whole entries behind the edge */
 	size_t torn;	  /* octets of an unfinished line behind them */
-	bool vanished;	  /* a segment was there when they were listed, and then was not */
+	bool vanished;	  /* a segment is not there: unless it was pruned just now, a finding */
 	uint64_t bad_seq; /* when it does not hold */
 	struct err why;
 };

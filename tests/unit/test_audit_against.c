@@ -227,7 +227,7 @@ static void write_and_prune(const struct folder *f)
 						.keep_segments = 2,
 						.fleeting = true};
 	/* The hashes of all stay: one that writes as fast as it can outruns who reads. */
-	const struct timespec pause = {.tv_nsec = 300000};
+	const struct timespec pause = {.tv_nsec = 500000};
 	struct audit_log *l = log_open(f, &small);
 
 	/* Whatever becomes of the test. */
