@@ -48,6 +48,7 @@ struct codec_events {
 	void (*done)(struct exchange *x, struct codec *c);
 };
 
+/* send_request and send_answer are NULL in the other role. */
 struct codec_ops {
 	/* Takes octets from the peer; `*taken` may be less than all when bodies are full (call again when drained), and in h1
 	 * while an answer is under way: a pipelined request waits (call again after `done`). Until all are taken, read no more.

@@ -10,6 +10,8 @@
 
 enum { LENGTH_DIGITS_MAX = 19 /* of 2^63-1 */ };
 
+const char http_coding_unknown[] = "the Transfer-Encoding is not exactly chunked";
+
 /* ---- The host ---- */
 
 static bool same_authority(const struct http_request *r, const struct http_authority *a)

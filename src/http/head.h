@@ -52,6 +52,8 @@ enum http_head_result {
 	HTTP_HEAD_MALFORMED, /* `*why`: a sentence piece, static; for NOT_HTTP too */
 };
 
+extern const char http_coding_unknown[]; /* `*why`, to be told by its address */
+
 /* A request line without its CRLF. Fills method, target, path, minor, an absolute form's host. */
 enum http_head_result http_request_line_parse(struct span line, enum http_scheme scheme,
 					      struct http_request *out, const char **why);
