@@ -7,7 +7,11 @@
     sgbench-client   behind the router; linked to the host as well, to use the proxies there
 
 The host has no NAT of its own, so that connection tracking costs none of the programs anything.
+What sandgate keeps of its sandboxes is kept in folders of the bench's own: those of the machine may
+have sandboxes of the same names, and a log to which nothing must be added.
 """
+import contextlib
+import ctypes
 import os
 import pathlib
 import shutil
@@ -33,6 +37,9 @@ ROUTES = ((HOST, "93.184.10.2"), (NAT, "93.184.20.2"), (CLIENT, "10.77.0.1"))
 # A client that opens connections as fast as it can must not run out of ports.
 SYSCTLS = ("net.ipv4.ip_local_port_range=1024 65535", "net.ipv4.tcp_tw_reuse=1")
 
+CLONE_NEWNS = 0x20000
+KEPT_BY_ROOT = ("/etc/sandgate", "/run/sandgate", "/var/lib/sandgate")
+
 MASQUERADE = """
 table ip sgbench {
     chain out { type nat hook postrouting priority srcnat; oifname "wan" masquerade; }
@@ -48,6 +55,27 @@ def in_namespace(namespace, *command):
     return ["ip", "netns", "exec", namespace, *map(str, command)]
 
 
+class OwnFolders:
+    """In the place of those that the machine has, for this process and what it starts."""
+
+    def __init__(self, under):
+        if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNS):
+            raise OSError(ctypes.get_errno(), "a mount namespace of the bench's own")
+        run("mount", "--make-rprivate", "/")
+        self.made = [folder for folder in KEPT_BY_ROOT if not os.path.isdir(folder)]
+        for folder in KEPT_BY_ROOT:
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+            own = under / folder.replace("/", "-")
+            own.mkdir(mode=0o700)
+            run("mount", "--bind", own, folder)
+
+    def close(self):
+        for folder in KEPT_BY_ROOT:
+            run("umount", "--lazy", folder)
+        for folder in self.made:
+            os.rmdir(folder)
+
+
 class World:
     """Made on entry, gone on exit."""
 
@@ -56,12 +84,14 @@ class World:
         self.load = build / "tests/bench/load"
         self.build = build
         self.folder = None
+        self.own_folders = None
         self.server = None
 
     def __enter__(self):
         self.remove_namespaces()
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="sgbench-"))
         try:
+            self.own_folders = OwnFolders(self.folder)
             self.make_namespaces()
             self.start_server()
         except BaseException:
@@ -74,6 +104,8 @@ class World:
             self.server.stdin.close()
             self.server.wait()
         self.remove_namespaces()
+        if self.own_folders:
+            self.own_folders.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def make_namespaces(self):
@@ -100,7 +132,10 @@ class World:
     def remove_namespaces(self):
         for namespace in (HOST, INTERNET, NAT, CLIENT):
             subprocess.run(["ip", "netns", "delete", namespace], stderr=subprocess.DEVNULL)
-        shutil.rmtree(pathlib.Path("/etc/netns") / HOST, ignore_errors=True)
+        resolvers = pathlib.Path("/etc/netns")
+        shutil.rmtree(resolvers / HOST, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            resolvers.rmdir()
 
     def start_server(self):
         self.server = subprocess.Popen(in_namespace(INTERNET, self.load, "serve", SERVER),
