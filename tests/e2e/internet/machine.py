@@ -25,6 +25,7 @@ mkdir -p -m 700 /run/.etc; mkdir /run/.etc/upper /run/.etc/work
 mount -t overlay etc -o lowerdir=/etc,upperdir=/run/.etc/upper,workdir=/run/.etc/work /etc
 mkdir -p -m 700 /run/.lib; mkdir /run/.lib/upper /run/.lib/work
 mount -t overlay lib -o lowerdir=/var/lib,upperdir=/run/.lib/upper,workdir=/run/.lib/work /var/lib
+rm -rf /etc/sandgate /var/lib/sandgate
 mount -t tmpfs -o mode=755 home /home
 mount -t tmpfs -o mode=700 root /root
 mount -t tmpfs -o mode=1777 tmp /tmp
