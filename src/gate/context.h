@@ -7,7 +7,7 @@
 
 #include "base/addr.h"
 #include "gate/journal.h"
-#include "gate/loop.h"
+#include "io/loop.h"
 #include "gate/totals.h"
 #include "gate/tun.h"
 #include "policy/decide.h"

@@ -13,7 +13,7 @@
 #include "gate/flow.h"
 #include "gate/gate.h"
 #include "gate/new_policy.h"
-#include "gate/passed_fd.h"
+#include "io/passed_fd.h"
 
 enum { MESSAGE_MAX = 1024 * 1024 };
 

@@ -17,12 +17,13 @@
 #include "gate/control.h"
 #include "gate/datagram_flow.h"
 #include "gate/flow.h"
-#include "gate/new_policy.h"
-#include "gate/passed_fd.h"
 #include "gate/pipes.h"
 #include "gate/publish.h"
 #include "gate/resolver.h"
 #include "gate/tun.h"
+#include "io/loop.h"
+#include "io/passed_fd.h"
+#include "io/sealed_memory.h"
 
 /* linux/landlock.h of Debian 12 ends before these (ABI 4 and 6; include/uapi/linux/landlock.h). */
 enum { LANDLOCK_ABI_SCOPED = 6, SCOPE_ABSTRACT_UNIX = 1, SCOPE_SIGNAL = 2 };
@@ -33,9 +34,8 @@ struct ruleset_attr {
 	uint64_t scoped;
 };
 
-/* What the loop, the allocator, the clock and the end of the process need. */
+/* What the allocator, the clock and the end of the process need. */
 static const int base_syscalls[] = {
-	SCMP_SYS(epoll_wait),	 SCMP_SYS(epoll_pwait),	 SCMP_SYS(epoll_ctl),
 	SCMP_SYS(clock_gettime), SCMP_SYS(gettimeofday), SCMP_SYS(brk),
 	SCMP_SYS(munmap),	 SCMP_SYS(mremap),	 SCMP_SYS(madvise),
 	SCMP_SYS(getrandom),	 SCMP_SYS(rt_sigreturn), SCMP_SYS(restart_syscall),
@@ -71,10 +71,10 @@ static const int sanitizer_syscalls[] = {
 };
 
 static const int *const allowed[] = {
-	base_syscalls,	    sanitizer_syscalls,	  tun_syscalls,	     pipes_syscalls,
-	flow_syscalls,	    handshake_syscalls,	  dial_syscalls,     relay_syscalls,
-	datagrams_syscalls, datagram_io_syscalls, control_syscalls,  new_policy_syscalls,
-	passed_fd_syscalls, publish_syscalls,	  resolver_syscalls,
+	base_syscalls,		loop_syscalls,	    sanitizer_syscalls,	  tun_syscalls,
+	pipes_syscalls,		flow_syscalls,	    handshake_syscalls,	  dial_syscalls,
+	relay_syscalls,		datagrams_syscalls, datagram_io_syscalls, control_syscalls,
+	sealed_memory_syscalls, passed_fd_syscalls, publish_syscalls,	  resolver_syscalls,
 };
 
 extern char **environ;

@@ -22,6 +22,4 @@ void new_policy_prepare(void);
  */
 int new_policy_take(struct gate *g, int fd, uint64_t generation, struct err *e) sg_must_check;
 
-extern const int new_policy_syscalls[];
-
 #endif

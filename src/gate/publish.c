@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 
 #include "gate/flow.h"
-#include "gate/passed_fd.h"
+#include "io/passed_fd.h"
 
 enum { WAITING_MAX = 64, PUBLISHED_MAX = 64 };
 

@@ -13,7 +13,7 @@
 #include "base/name.h"
 #include "gate/dns.h"
 #include "gate/gate.h"
-#include "gate/loop.h"
+#include "io/loop.h"
 
 enum {
 	RESOLVER_DEADLINE_MS = 4500, /* a dead upstream is known within 5 s */

@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/span.h"
 #include "gate/ip.h"
-#include "gate/loop.h"
+#include "io/loop.h"
 
 struct tun;
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "gate/loop.h"
+#include "io/loop.h"
 
 enum { TIMERS = 500 };
 

@@ -16,7 +16,7 @@
 
 #include "base/compiler.h"
 #include "dns_wire.h"
-#include "gate/loop.h"
+#include "io/loop.h"
 
 struct upstream;
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* passed_fd: a message that may bring a descriptor with it (SCM_RIGHTS, unix(7)). */
-#ifndef SG_GATE_PASSED_FD_H
-#define SG_GATE_PASSED_FD_H
+/* passed_fd: a message that may bring descriptors with it (SCM_RIGHTS, unix(7)). */
+#ifndef SG_IO_PASSED_FD_H
+#define SG_IO_PASSED_FD_H
 
+#include <stddef.h>
 #include <sys/types.h>
 
 /*
@@ -11,6 +12,13 @@
  * message that is longer than n is cut.
  */
 ssize_t passed_fd_receive(int from, void *message, size_t n, int *passed);
+
+/*
+ * The same for as many as `most`, PASSED_FDS_MAX at most: those that came, then -1, and of more than
+ * `most` the first.
+ */
+enum { PASSED_FDS_MAX = 4 };
+ssize_t passed_fds_receive(int from, void *message, size_t n, int *passed, size_t most);
 
 extern const int passed_fd_syscalls[];
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * loop: the gate's one event loop: epoll watches and timers.
+ * loop: the one event loop of a process: epoll watches and timers.
  *
  * A watch or a timer is embedded in the object it serves; the loop never
  * allocates per event. A callback may remove any watch or timer, its own and
  * others of the same batch included.
  */
-#ifndef SG_GATE_LOOP_H
-#define SG_GATE_LOOP_H
+#ifndef SG_IO_LOOP_H
+#define SG_IO_LOOP_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -61,5 +61,7 @@ void loop_poke(struct loop *l);
 
 /* Called once at the end of every turn, after all events; for work batched over a turn. */
 void loop_set_after_turn(struct loop *l, void (*fn)(void *ctx), void *ctx);
+
+extern const int loop_syscalls[];
 
 #endif
