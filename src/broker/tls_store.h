@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tls_store: what all connections to real servers share. */
+#ifndef SG_BROKER_TLS_STORE_H
+#define SG_BROKER_TLS_STORE_H
+
+#include "broker/session_cache.h"
+#include "broker/tls.h"
+
+struct tls_store {
+	SSL_CTX *context; /* with the host's trust anchors */
+	struct session_cache *sessions;
+};
+
+#endif
