@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "sandbox/file_hold.h"
+#include "sandbox/file_plan.h"
 #include "sandbox/file_tables.h"
 #include "sandbox/file_view.h"
 
@@ -21,64 +23,6 @@ struct planner {
 	struct file_plan *p;
 	struct err *e;
 };
-
-/* --- the list --- */
-
-static void plan_add(struct file_plan *p, const struct mount *m)
-{
-	struct mount copy = *m;
-
-	if (p->failed)
-		return;
-	if (p->n == p->cap) {
-		size_t cap = p->cap ? 2 * p->cap : 64;
-		struct mount *v = reallocarray(p->mounts, cap, sizeof(*v));
-
-		if (!v) {
-			p->failed = true;
-			return;
-		}
-		p->mounts = v;
-		p->cap = cap;
-	}
-	copy.dest = strdup(m->dest);
-	copy.source = m->source ? strdup(m->source) : NULL;
-	p->mounts[p->n++] = copy;
-	if (!copy.dest || (m->source && !copy.source))
-		p->failed = true;
-}
-
-static void mount_free(struct mount *m)
-{
-	free(m->dest);
-	free(m->source);
-}
-
-/* Takes out the mounts that `drop` picks, the order of the others kept. */
-static void plan_drop(struct file_plan *p, bool (*drop)(const struct mount *m, const void *ctx),
-		      const void *ctx)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < p->n; i++) {
-		if (drop(&p->mounts[i], ctx))
-			mount_free(&p->mounts[i]);
-		else
-			p->mounts[kept++] = p->mounts[i];
-	}
-	p->n = kept;
-}
-
-void file_plan_free(struct file_plan *p)
-{
-	for (size_t i = 0; i < p->n; i++)
-		mount_free(&p->mounts[i]);
-	free(p->mounts);
-	free(p->home);
-	free(p->workdir);
-	free(p->warning);
-	*p = (struct file_plan){0};
-}
 
 /* --- the system --- */
 
@@ -97,22 +41,10 @@ static void add_bind_row(struct planner *b, const struct file_row *row)
 	    b->r->host->link(b->r->host->ctx, row->path, target, sizeof(target))) {
 		m.kind = MOUNT_LINK;
 		m.source = target;
-		plan_add(b->p, &m);
+		file_plan_add(b->p, &m);
 	} else if (k == PATH_DIR) {
-		plan_add(b->p, &m);
+		file_plan_add(b->p, &m);
 	}
-}
-
-/* Over a file or a folder that is there: nothing of it is to be seen. */
-static void add_cover(struct planner *b, const char *dest, enum path_kind kind,
-		      enum mount_rank rank)
-{
-	struct mount m = {.rank = rank, .dest = (char *)dest, .mode = 0555};
-
-	if (kind == PATH_NONE)
-		return;
-	m.kind = kind == PATH_DIR ? MOUNT_TMPFS : MOUNT_BLANK;
-	plan_add(b->p, &m);
 }
 
 static bool applies(const struct planner *b, const struct file_row *row)
@@ -139,9 +71,9 @@ static void add_row(struct planner *b, const struct file_row *row)
 	if (row->kind == MOUNT_RO)
 		add_bind_row(b, row);
 	else if (row->kind == MOUNT_BLANK)
-		add_cover(b, row->path, host_look(b, row->path), RANK_BASE);
+		file_plan_cover(b->p, row->path, host_look(b, row->path), RANK_BASE);
 	else
-		plan_add(b->p, &m);
+		file_plan_add(b->p, &m);
 }
 
 static void add_system(struct planner *b)
@@ -157,7 +89,7 @@ static void add_masks(struct planner *b)
 		enum path_kind k = host_look(b, *p);
 
 		if (k == PATH_DIR || k == PATH_FILE)
-			add_cover(b, *p, k, RANK_MASK);
+			file_plan_cover(b->p, *p, k, RANK_MASK);
 	}
 }
 
@@ -208,7 +140,7 @@ static void add_home(struct planner *b)
 		m.source = (char *)b->r->kept_home;
 		m.checked = true;
 	}
-	plan_add(b->p, &m);
+	file_plan_add(b->p, &m);
 }
 
 /* Whether a folder of sandgate's own lies in `path`, or `path` in one. */
@@ -271,7 +203,7 @@ static void add_checked(struct planner *b, enum mount_kind kind, enum mount_rank
 			  .checked = true};
 
 	if (!is_planned(b->p, path))
-		plan_add(b->p, &m);
+		file_plan_add(b->p, &m);
 }
 
 /* Where `.git` is a file it says where git finds its hooks. */
@@ -408,8 +340,8 @@ static int add_named(struct planner *b, const char *option, enum mount_kind kind
 	for (; paths && *paths; paths++) {
 		if (find_place(b, option, *paths, &at) || check_place(b, option, *paths, &at))
 			return -1;
-		plan_drop(b->p, named_drops, &n);
-		plan_add(b->p, &m);
+		file_plan_drop(b->p, named_drops, &n);
+		file_plan_add(b->p, &m);
 	}
 	return 0;
 }
@@ -429,8 +361,8 @@ static void hide(struct planner *b, const char *dest)
 
 	if (k == PATH_NONE)
 		return;
-	plan_drop(b->p, hidden_drops, dest);
-	add_cover(b, dest, k, RANK_HIDE);
+	file_plan_drop(b->p, hidden_drops, dest);
+	file_plan_cover(b->p, dest, k, RANK_HIDE);
 }
 
 static int add_hidden(struct planner *b)
@@ -442,44 +374,6 @@ static int add_hidden(struct planner *b)
 			return -1;
 		hide(b, at.dest);
 	}
-	return 0;
-}
-
-/* The folder `own`, where a mount shows it. 0 or -1 with the message. */
-static int hide_own_in(struct planner *b, size_t mount, const char *own)
-{
-	const struct mount *m = &b->p->mounts[mount];
-	enum path_kind k;
-	char dest[PATH_MAX];
-
-	if (!file_view_is_bind(m) || !path_holds(m->source, own) || strcmp(m->source, own) == 0)
-		return 0;
-	k = host_look(b, own);
-	if (k == PATH_NONE && m->kind == MOUNT_RW)
-		return err_set(
-			b->e,
-			"--rw %s: the sandbox could make %s, which is for sandgate's own files; "
-			"make it first: mkdir -p %s",
-			m->source, own, own);
-	if (!path_join(m->dest, own + strlen(m->source) + 1, dest))
-		b->p->failed = true;
-	else
-		add_cover(b, dest, k, RANK_HIDE);
-	return 0;
-}
-
-/*
- * The sandbox has the person's own uid: control sockets, what was confirmed and settings must not be
- * within its reach.
- */
-static int hide_own(struct planner *b)
-{
-	size_t n = b->p->n;
-
-	for (size_t i = 0; i < n && !b->p->failed; i++)
-		for (const char *const *own = b->r->own; own && *own; own++)
-			if (hide_own_in(b, i, *own))
-				return -1;
 	return 0;
 }
 
@@ -508,7 +402,7 @@ static int add_text(struct planner *b, const char *path, const char *text, bool 
 	if (!file_view_resolve(b->p, b->r->host, path, real))
 		return err_set(b->e, "%s: its links go round; make it a plain file", path);
 	if (file_plan_look(b->p, b->r->host, real) == PATH_FILE || is_own_ground(b->p, real)) {
-		plan_add(b->p, &m);
+		file_plan_add(b->p, &m);
 		return 0;
 	}
 	if (!needed)
@@ -552,7 +446,7 @@ static int build(struct planner *b)
 	if (b->p->failed)
 		return err_set(b->e, "out of memory");
 	if (add_named(b, "--ro", MOUNT_RO, b->r->ro) || add_named(b, "--rw", MOUNT_RW, b->r->rw) ||
-	    add_hidden(b) || add_texts(b) || hide_own(b))
+	    add_hidden(b) || add_texts(b) || file_hold_own(b->r, b->p, b->e))
 		return -1;
 	choose_workdir(b);
 	if (b->p->failed)

@@ -65,7 +65,8 @@ struct file_request {
 	const char *const *hide;
 	const char *const *masked; /* absolute paths under /etc that are not for everyone's eyes */
 	const char *const *own;	   /* folders of sandgate's own, without links: never seen inside */
-	const char *resolv_conf;   /* contents */
+	const char *const *own_ways; /* the same as they are looked up, with links; or NULL */
+	const char *resolv_conf;     /* contents */
 	const char *hosts;
 };
 
@@ -76,9 +77,6 @@ struct file_request {
 /* 0, or -1 with the message and nothing to free. */
 int file_plan_build(const struct file_request *r, struct file_plan *p, struct err *e) sg_must_check;
 void file_plan_free(struct file_plan *p);
-
-/* Why the working directory is not shared with the sandbox, or NULL when it is. */
-const char *file_plan_why_not_shared(const struct file_request *r);
 
 /* Why the working directory is not shared with the sandbox, or NULL when it is. */
 const char *file_plan_why_not_shared(const struct file_request *r);

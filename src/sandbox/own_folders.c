@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/own_folders.h"
 
+#include <string.h>
+
 #include "sandbox/path.h"
 #include "sandbox/settings.h"
 #include "sandbox/state_dir.h"
@@ -9,7 +11,9 @@ static void add(struct own_folders *o, size_t *n, const char *path)
 {
 	if (!path_resolve(&host_tree, path, o->path[*n]))
 		return;
+	strcpy(o->way[*n], path);
 	o->list[*n] = o->path[*n];
+	o->ways[*n] = o->way[*n];
 	++*n;
 }
 

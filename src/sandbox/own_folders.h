@@ -13,6 +13,8 @@ enum { OWN_FOLDERS = 3 };
 struct own_folders {
 	char path[OWN_FOLDERS][PATH_MAX];
 	const char *list[OWN_FOLDERS + 1]; /* into `path`, NULL-terminated */
+	char way[OWN_FOLDERS][PATH_MAX];   /* the same as they are looked up, with links */
+	const char *ways[OWN_FOLDERS + 1];
 };
 
 /*

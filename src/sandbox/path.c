@@ -154,6 +154,12 @@ static bool follow(const struct tree *t, char out[PATH_MAX], size_t *used, const
 
 bool path_resolve(const struct tree *t, const char *path, char out[PATH_MAX])
 {
+	return path_resolve_each(t, path, out, NULL, NULL);
+}
+
+bool path_resolve_each(const struct tree *t, const char *path, char out[PATH_MAX],
+		       bool (*visit)(void *ctx, const char *link), void *ctx)
+{
 	char todo[PATH_MAX];
 	const char *at = todo, *part;
 	size_t n, used = 0, links = 0;
@@ -172,6 +178,8 @@ bool path_resolve(const struct tree *t, const char *path, char out[PATH_MAX])
 			return false;
 		if (t->kind(t->ctx, out) != PATH_LINK)
 			continue;
+		if (visit && !visit(ctx, out))
+			return false;
 		if (++links > LINKS_MAX || !follow(t, out, &used, at, todo))
 			return false;
 		at = todo;

@@ -46,4 +46,11 @@ bool path_tidy(const char *path, char out[PATH_MAX]);
  */
 bool path_resolve(const struct tree *t, const char *path, char out[PATH_MAX]);
 
+/*
+ * The same, and `visit` is told of each link on the way, by its own path without links. It ends the
+ * search by false, and false is returned.
+ */
+bool path_resolve_each(const struct tree *t, const char *path, char out[PATH_MAX],
+		       bool (*visit)(void *ctx, const char *link), void *ctx);
+
 #endif

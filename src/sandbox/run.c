@@ -107,6 +107,7 @@ static int plan_files(struct supervisor *s, const char *cwd, struct err *e)
 		.hide = o->hide,
 		.masked = list,
 		.own = own.list,
+		.own_ways = own.ways,
 		.resolv_conf = s->networked ? "nameserver " AIRLOCK_GATE_V4 "\n" : "",
 		.hosts = text_of_hosts(s, hosts, sizeof(hosts)),
 	};

@@ -98,6 +98,41 @@ def test_its_own_folders_are_not_handed_in(world, sandgate, person, places):
         assert done.status == 125 and "own files are not shared" in done.err, done
 
 
+PARENTS = {"dev": ("/home/dev/.local", "/home/dev/.config", "/home/dev"), "root": ("/var", "/root")}
+
+
+@pytest.mark.parametrize("person", ["dev", "root"])
+def test_what_leads_to_its_own_folders_is_not_moved_away(world, sandgate, person):
+    """A folder above the cover, with another one put in its place, and the project's folder likewise."""
+    machine = world.machine
+    base = machine.new_work(person)
+    machine.run(f"mkdir -p {base}/a/work; echo 'network: deny' >{base}/a/work/sandgate.yaml", person=person)
+    machine.run(["install", "-d", "-m", "700", STATE[person], "/home/dev/.config/sandgate"], person=person)
+    shared = [word for folder in PARENTS[person] if machine.exists(folder) for word in ("--rw", folder)]
+    assert sandgate.run("--yes", cwd=f"{base}/a/work", command="true").ok
+    moved = f"""
+        for at in {STATE[person]} /home/dev/.config/sandgate {base}/a/work; do
+            while [ "$at" != "/" ]; do mv "$at" "$at.moved" && echo moved "$at"; at=$(dirname "$at"); done
+        done 2>/dev/null
+        mkdir -p {STATE[person]} {base}/a/work
+        echo '{{}}' >{STATE[person]}/trust.json; echo 'network: any' >{base}/a/work/sandgate.yaml"""
+    done = sandgate.run("--yes", *shared, "--rw", base, cwd=f"{base}/a/work", command=f"({moved}) 2>&1")
+    assert "moved" not in done.out, done
+    assert f"{base}/a/work" in machine.read(f"{STATE[person]}/trust.json")
+    assert machine.read(f"{base}/a/work/sandgate.yaml") == "network: deny\n"
+    assert sandgate.run(cwd=f"{base}/a/work", command="true").ok
+
+
+def test_a_link_to_its_own_folders_is_not_replaced(world, sandgate):
+    machine = world.machine
+    base, real = machine.new_work(), machine.new_work()
+    machine.run(f"ln -s {real} {base}/state; install -d -m 700 {real}/sandgate")
+    env = machine.environment("dev", XDG_STATE_HOME=f"{base}/state")
+    done = sandgate.run("--net", "deny", "--rw", base, command="echo started", env=env)
+    assert done.status == 125 and "could replace this link" in done.err and done.out == "", done
+    assert sandgate.run("--net", "deny", "--ro", base, command="true", env=env).ok
+
+
 @pytest.mark.parametrize("person", ["dev", "root"])
 def test_no_file_that_it_can_write_widens_it(world, sandgate, kept, person):
     """Not the running sandbox, not its next start, not a run beside it, not a change made later."""

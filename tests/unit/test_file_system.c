@@ -52,7 +52,11 @@ static const struct node debian[] = {
 	{"/home/u/.ssh", "d"},
 	{"/home/u/.config", "d"},
 	{"/home/u/.gitconfig", "f"},
+	{"/home/u/.local", "d"},
 	{"/home/u/.local/bin", "d"},
+	{"/home/u/.local/state", "d"},
+	{"/home/u/.local/state/sandgate", "d"},
+	{"/home/u/moved", "->/data/sub"},
 	{"/home/u/.local/bin/tool", "f"},
 	{"/home/u/.local/share/agent", "f"},
 	{"/home/u/p", "d"},
@@ -353,6 +357,55 @@ static void what_is_sandgates_own_cannot_be_made(void **state)
 	assert_refused(&r, "mkdir -p /home/u/.config/sandgate");
 }
 
+/* A cover goes away with the folder above it, when that is moved: nothing moves what is mounted on. */
+static void what_leads_to_sandgates_own_stays_in_its_place(void **state)
+{
+	static const char *const rw[] = {"/home/u", NULL}, *const ro[] = {"/home/u/.local", NULL};
+	static const char *const kept[] = {"/home/u/.local/state/sandgate", NULL};
+	struct file_request r = in("/home/u/p/dir");
+	struct file_plan p;
+
+	r.own = kept;
+	r.rw = rw;
+	p = built(&r);
+	assert_mount(&p, "/home/u/.local/state/sandgate", MOUNT_TMPFS);
+	assert_mount(&p, "/home/u/.local/state", MOUNT_RW);
+	assert_mount(&p, "/home/u/.local", MOUNT_RW);
+	assert_true(at(&p, "/home/u/.local")->checked);
+	/* Nor the working directory, with what is read-only in it. */
+	assert_mount(&p, "/home/u/p", MOUNT_RW);
+	assert_null(at(&p, "/home/u/.config"));
+	file_plan_free(&p);
+	/* What is read-only needs nothing, and does not become writable by it. */
+	r.ro = ro;
+	p = built(&r);
+	assert_mount(&p, "/home/u/.local/state/sandgate", MOUNT_TMPFS);
+	assert_mount(&p, "/home/u/.local", MOUNT_RO);
+	assert_null(at(&p, "/home/u/.local/state"));
+	file_plan_free(&p);
+}
+
+static void a_link_on_the_way_to_sandgates_own_is_not_shared(void **state)
+{
+	static const char *const rw[] = {"/home/u", NULL}, *const below[] = {"/home/u/p", NULL};
+	static const char *const kept[] = {"/data/sub/sandgate", NULL};
+	static const char *const ways[] = {"/home/u/moved/sandgate", NULL};
+	struct file_request r = in("/home/u/p/dir");
+	struct file_plan p;
+
+	r.own = kept;
+	r.own_ways = ways;
+	r.rw = rw;
+	assert_refused(&r, "/home/u/moved: the sandbox could replace this link");
+	r.rw = below;
+	p = built(&r);
+	file_plan_free(&p);
+	r.rw = NULL;
+	r.ro = rw;
+	p = built(&r);
+	file_plan_free(&p);
+}
+
 static void the_registry_is_never_seen(void **state)
 {
 	static const char *const ro[] = {"/run/user/1000", NULL};
@@ -584,6 +637,8 @@ int main(void)
 		cmocka_unit_test(paths_that_are_not_there_or_not_to_be_had_are_errors),
 		cmocka_unit_test(the_registry_is_never_seen),
 		cmocka_unit_test(what_is_sandgates_own_cannot_be_made),
+		cmocka_unit_test(what_leads_to_sandgates_own_stays_in_its_place),
+		cmocka_unit_test(a_link_on_the_way_to_sandgates_own_is_not_shared),
 		cmocka_unit_test(some_working_directories_are_not_shared),
 		cmocka_unit_test(other_working_directories_are),
 		cmocka_unit_test(root_inside_has_its_own_home_and_may_fetch_packages),
