@@ -11,7 +11,10 @@
  *
  * Who calls whom: the connection feeds octets (receive) and fetches octets (produce); the codec calls codec_events;
  * exchange.c calls the other codec_ops, from within events or not. A codec calls events from within receive, receive_end
- * and produce only.
+ * and produce only: after any of the others produce is called until it has nothing.
+ *
+ * A body that exchange.c has set `failed` is one that nobody drains any more: h2 discards the rest of it, and ends the
+ * stream behind a whole answer.
  */
 #ifndef SG_BROKER_CODEC_H
 #define SG_BROKER_CODEC_H
@@ -75,7 +78,7 @@ struct codec_ops {
 	void (*shut)(struct codec *c);
 	/* Nothing under way, and nothing to be produced. */
 	bool (*idle)(const struct codec *c);
-	/* After 101 or an extended CONNECT that was answered with 2xx the exchange is opaque octets both ways, in bodies. */
+	/* After 101, which an extended CONNECT that was answered with 2xx becomes, the exchange is opaque octets both ways, in bodies. */
 	void (*free)(struct codec *c);
 };
 
