@@ -6,6 +6,7 @@
 #define SG_GATE_CONTEXT_H
 
 #include "base/addr.h"
+#include "gate/answers.h"
 #include "gate/journal.h"
 #include "io/loop.h"
 #include "gate/totals.h"
@@ -22,6 +23,7 @@ struct gate {
 	struct dns_server *dns;
 	struct refusals *refusals;
 	struct journal *journal;
+	struct answers *answers; /* that say that a datagram is refused */
 	struct tun *tun;
 	struct pipes *pipes;
 	struct quota *quota;

@@ -161,6 +161,8 @@ static void refuse(struct datagrams *d, const struct packet *p, struct event ref
 	g->counters->flows_refused++;
 	g->counters->frames_denied++;
 	journal_note(g->journal, &refusal);
+	if (!answers_take(g->answers, p, loop_now(g->loop)))
+		return;
 	packet_build_unreachable(tun_begin(g->tun), p, UNREACHABLE_PROHIBITED);
 	tun_send(g->tun);
 }

@@ -54,6 +54,8 @@ static void refuse_protocol(struct gate *g, const struct packet *p)
 
 	journal_note(g->journal, &refusal);
 	g->counters->frames_denied++;
+	if (!answers_take(g->answers, p, loop_now(g->loop)))
+		return;
 	packet_build_unreachable(tun_begin(g->tun), p, UNREACHABLE_PROHIBITED);
 	tun_send(g->tun);
 }

@@ -116,7 +116,8 @@ int parts_make(struct gate *g, const struct gate_setup *s, struct err *e)
 	g->pipes = pipes_new();
 	g->host = malloc(sizeof(*g->host));
 	g->journal = journal_new(g->refusals, s->ring, s->wake);
-	if (!g->loop || !g->pipes || !g->host || !g->journal)
+	g->answers = answers_new();
+	if (!g->loop || !g->pipes || !g->host || !g->journal || !g->answers)
 		return err_set(e, "cannot start the gate: no memory");
 	journal_set_generation(g->journal, ruleset_generation(g->rules));
 	*g->host = *s->host;
