@@ -165,17 +165,25 @@ static const char *const request_hop[] = {
 	NULL,
 };
 
-/* The last word of a first line that is none of HTTP/1.0 or 1.1. */
+static bool is_digit(uint8_t c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* Of a first line that ends in neither HTTP/1.0 nor HTTP/1.1. */
 static uint16_t status_of_version(struct span line)
 {
 	static const char prefix[] = " HTTP/";
-	enum { N = sizeof(prefix) - 1, DIGITS = 3 /* "2.0" */ };
-	const uint8_t *p = line.p + line.n - N - DIGITS;
+	enum { PREFIX = sizeof(prefix) - 1, ALL = PREFIX + 3 /* "2.0" */ };
+	const uint8_t *p;
 
-	if (line.n <= N + DIGITS || memcmp(p, prefix, N) != 0 || p[N + 1] != '.')
+	if (line.n < ALL)
 		return STATUS_MALFORMED;
-	return p[N] >= '0' && p[N] <= '9' && p[N + 2] >= '0' && p[N + 2] <= '9' ? STATUS_VERSION
-										: STATUS_MALFORMED;
+	p = line.p + line.n - ALL;
+	if (memcmp(p, prefix, PREFIX) != 0 || p[PREFIX + 1] != '.' || !is_digit(p[PREFIX]) ||
+	    !is_digit(p[PREFIX + 2]))
+		return STATUS_MALFORMED;
+	return STATUS_VERSION;
 }
 
 static uint16_t status_of(enum http_head_result result, struct span section, const char **why)

@@ -160,8 +160,7 @@ static const char *read_transfer_encoding(struct head *h, struct span value)
 	if (h->coding)
 		return "there are two Transfer-Encoding fields";
 	h->coding = true;
-	return http_is_word(value, "chunked") ? NULL
-					      : "the Transfer-Encoding is not exactly chunked";
+	return http_is_word(value, "chunked") ? NULL : http_coding_unknown;
 }
 
 /*
