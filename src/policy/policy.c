@@ -60,6 +60,7 @@ void policy_free(struct policy *p)
 	resolved_free(&p->resolved);
 	free(p->host_ports);
 	free(p->publish);
+	credential_list_free(&p->credentials);
 	policy_init(p);
 }
 
@@ -159,6 +160,7 @@ int policy_copy_settings(const struct policy *from, struct policy *to)
 	ok = copy_array(&to->resolved.host_ports, from->resolved.host_ports,
 			from->resolved.n_host_ports, sizeof(*from->resolved.host_ports)) &&
 	     ok;
+	ok = credential_list_copy(&from->credentials, &to->credentials) == 0 && ok;
 	return ok ? 0 : -ENOMEM;
 }
 

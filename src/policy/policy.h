@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "base/name.h"
 #include "base/span.h"
+#include "policy/credential.h"
 
 enum { POLICY_FORMAT_VERSION = 1 };
 
@@ -146,6 +147,7 @@ struct policy {
 	size_t n_host_ports;
 	struct publish *publish;
 	size_t n_publish;
+	struct credential_list credentials;
 	struct limits limits;
 	struct resolved resolved;
 };

@@ -2,6 +2,7 @@
 /* policy_file: from a document to a policy; one function a key. */
 #include <stdio.h>
 
+#include "policy/credential_entry.h"
 #include "policy/quote.h"
 #include "policy/rule_entry.h"
 #include "policy/wire.h"
@@ -357,6 +358,13 @@ static int read_limits(void *context, const struct node *key, const struct node 
 	return value_map(&f->v, value, keys, sg_array_len(keys), f);
 }
 
+static int read_credentials(void *context, const struct node *key, const struct node *value)
+{
+	struct file *f = context;
+
+	return credentials_read(&f->v, value, &f->p->credentials);
+}
+
 /* What a policy will be able to say. Read over, it would be a setting that does nothing. */
 static int refuse_future(void *context, const struct node *key, const struct node *value)
 {
@@ -388,7 +396,7 @@ static const struct value_key keys[] = {
 	{"host_ports", read_host_ports},
 	{"publish", read_publish},
 	{"limits", read_limits},
-	{"credentials", refuse_future},
+	{"credentials", read_credentials},
 	{"tools", refuse_future},
 	{"apps", refuse_future},
 	{"resolved", read_resolved},

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/buf.h"
+#include "policy/credential_entry.h"
 #include "policy/rule.h"
 #include "policy/wire.h"
 
@@ -394,6 +395,8 @@ static json_t *policy_json(const struct policy *p)
 				  rules_print_json(p->rules, p->n_rules, EFFECT_ALLOW)) &&
 	    json_put_unless_empty(object, "deny",
 				  rules_print_json(p->rules, p->n_rules, EFFECT_DENY)) &&
+	    json_put_unless_empty(object, "credentials",
+				  credentials_print_json(&p->credentials)) &&
 	    put_settings(object, p))
 		return object;
 	json_decref(object);

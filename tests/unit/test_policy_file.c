@@ -98,7 +98,6 @@ static void test_yaml_errors(void **state)
 		{"network: none\npermissions: [time]\n", "1:10",
 		 "contradicts the permission `time`"},
 		{"resolved: {}\n", "1:1", "unknown key `resolved`"},
-		{"credentials: []\n", "1:1", "`credentials` is not in this version"},
 		{"tools: {}\n", "1:1", "`tools` is not in this version"},
 		{"apps: []\n", "1:1", "`apps` is not in this version"},
 		{"dns: maybe\n", "1:6", "write one of `on`, `off`"},
