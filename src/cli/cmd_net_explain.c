@@ -31,7 +31,7 @@ static int take_file(const char *path, struct judge *j, struct err *e)
 {
 	struct policy_sources s;
 
-	if (sources_read(&j->p.sources, e) || policy_file_read(path, &j->p.policy, e))
+	if (sources_read(&j->p.sources, e) || policy_file_read(path, &j->p.policy, NULL, e))
 		return -1;
 	s = sandbox_policy_sources(&j->p);
 	if (policy_validate(&j->p.policy, e) || policy_resolve(&j->p.policy, &s, e))

@@ -95,7 +95,7 @@ static int open_file(const char *path, struct err *e)
 	return fd;
 }
 
-int policy_file_read(const char *path, struct policy *p, struct err *e)
+int policy_file_read(const char *path, struct policy *p, struct digest *octets, struct err *e)
 {
 	_cleanup_fd_ int fd = open_file(path, e);
 	struct text t = {0};
@@ -105,6 +105,8 @@ int policy_file_read(const char *path, struct policy *p, struct err *e)
 	if (fd < 0)
 		return -1;
 	r = read_all(fd, &t);
+	if (r == 0 && octets)
+		*octets = digest_of(&(struct span){(const uint8_t *)t.p, t.n}, 1);
 	if (r)
 		r = cannot_read(policy_file_name(path), -r, e);
 	else

@@ -6,11 +6,34 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ANSWER_MAX = 64 };
+enum { ANSWER_MAX = 64, SHOWN_LINES_MAX = 200 };
 
 bool question_can_ask(void)
 {
 	return isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
+}
+
+/* Names and paths may be an agent's making: only plain ASCII reaches the terminal. */
+static void put_plain(const char *prefix, const char *text, const char *end)
+{
+	fputs(prefix, stderr);
+	for (; *text; text++)
+		fputc(*text >= ' ' && *text < 0x7f ? *text : '?', stderr);
+	fputs(end, stderr);
+}
+
+void question_show(const char *path, char *lines)
+{
+	char *save = NULL;
+	unsigned n = 0;
+
+	put_plain("sandgate: ", path, " asks for:\n");
+	for (char *line = strtok_r(lines, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+		if (++n <= SHOWN_LINES_MAX)
+			put_plain("  ", line, "\n");
+	if (n > SHOWN_LINES_MAX)
+		fprintf(stderr, "  ... and %u lines more: read the file before you accept it\n",
+			n - SHOWN_LINES_MAX);
 }
 
 /* One line. Not by stdio, which would take what the command is to read after it. */

@@ -10,6 +10,9 @@
 /* Is there a person to ask: a terminal to read from and to write to? */
 bool question_can_ask(void);
 
+/* Says on standard error what `path` asks for; `lines` is spoiled. */
+void question_show(const char *path, char *lines);
+
 /*
  * Says `text` and asks "Continue? [y/N]"; only "y" and "yes" are a yes. 0, or -1 with the message: it was
  * declined, or there is no terminal and `yes` (the option --yes) was not given.

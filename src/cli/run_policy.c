@@ -5,6 +5,7 @@
 
 #include "base/nearest.h"
 #include "cli/policy_file.h"
+#include "cli/policy_trust.h"
 #include "cli/question.h"
 #include "cli/run_project.h"
 #include "policy/rule.h"
@@ -258,11 +259,16 @@ static int ask(const struct policy_words *w, const struct catalogue *c, const st
 
 /* What was written in a file, the person's or the project's. 0 or the exit status. */
 static int read_file(const struct policy_words *w, const struct run_project *project,
-		     struct policy *p, struct err *e)
+		     struct policy_trust *named, struct policy *p, struct err *e)
 {
-	if (w->policy_file)
-		return policy_file_read(w->policy_file, p, e) ? EXIT_USAGE : 0;
-	return run_project_read(project, p, e);
+	struct digest octets;
+
+	if (!w->policy_file)
+		return run_project_read(project, p, e);
+	if (policy_file_read(w->policy_file, p, &octets, e))
+		return EXIT_USAGE;
+	return policy_trust_look(named, project->cwd, w->policy_file, &octets, p, &project->trust,
+				 e);
 }
 
 /* The base and the permissions, before the options switched something on: what nobody is asked about. */
@@ -283,11 +289,11 @@ static int resolve(const struct sources *s, struct run_policy *out, struct err *
 
 /* Nothing is asked before all that was written is known to be right. */
 static int build(const struct policy_words *w, const struct sources *s, struct run_project *project,
-		 struct run_policy *out, struct err *e)
+		 struct policy_trust *named, struct run_policy *out, struct err *e)
 {
 	bool base_known = project->has_file && project->file.names_network;
 	struct policy before = {0};
-	int rc = read_file(w, project, &out->policy, e);
+	int rc = read_file(w, project, named, &out->policy, e);
 
 	if (rc)
 		return rc;
@@ -300,6 +306,8 @@ static int build(const struct policy_words *w, const struct sources *s, struct r
 		rc = EXIT_USAGE;
 	if (rc == 0)
 		rc = run_project_confirm(project, w, e);
+	if (rc == 0)
+		rc = policy_trust_confirm(named, w, e);
 	if (rc == 0 && ask(w, s->catalogue, &before, &out->policy, e))
 		rc = EXIT_USAGE;
 	string_list_free(before.permissions);
@@ -307,13 +315,17 @@ static int build(const struct policy_words *w, const struct sources *s, struct r
 		return rc;
 	if (project->has_file && !(out->project_file = strdup(project->file.path)))
 		return err_set(e, "out of memory"), EXIT_SANDGATE;
-	return run_project_end(project, w, &out->policy, s->catalogue, e);
+	rc = run_project_end(project, w, &out->policy, s->catalogue, e);
+	if (rc == 0 && policy_trust_record(named, e))
+		rc = EXIT_SANDGATE;
+	return rc;
 }
 
 static int build_all(const struct policy_words *w, const struct sources *s, bool look,
 		     struct run_policy *out, struct err *e)
 {
 	struct run_project project = {0};
+	struct policy_trust named = {.path = ""};
 	int rc = check_words(w, e) ? EXIT_USAGE : 0;
 
 	*out = (struct run_policy){0};
@@ -321,7 +333,8 @@ static int build_all(const struct policy_words *w, const struct sources *s, bool
 	if (rc == 0 && look)
 		rc = run_project_begin(&project, w, s->catalogue, e);
 	if (rc == 0)
-		rc = build(w, s, &project, out, e);
+		rc = build(w, s, &project, &named, out, e);
+	policy_trust_free(&named);
 	run_project_free(&project);
 	if (rc)
 		run_policy_free(out);

@@ -21,8 +21,6 @@
 #include "sandbox/run.h"
 #include "sandbox/state_dir.h"
 
-enum { SHOWN_LINES_MAX = 200 };
-
 /* --- looking --- */
 
 /* As the sandbox will have it: a home or a folder of the system is not shared with it. */
@@ -160,43 +158,13 @@ int run_project_begin(struct run_project *p, const struct policy_words *w,
 
 	*p = (struct run_project){.cwd = getcwd(NULL, 0)};
 	p->shared = p->cwd && *p->cwd == '/' && is_shared(p->cwd);
-	if (!p->shared)
-		return 0;
 	rc = find_file(p, w, e);
 	if (rc == 0)
 		rc = read_trust(p, e);
-	return rc ? rc : find_languages(p, w, c, e);
+	return rc || !p->shared ? rc : find_languages(p, w, c, e);
 }
 
 /* --- the file --- */
-
-/* Names and paths may be an agent's making: only plain ASCII reaches the terminal. */
-static void put_plain(const char *prefix, const char *text, const char *end)
-{
-	fputs(prefix, stderr);
-	for (; *text; text++)
-		fputc(*text >= ' ' && *text < 0x7f ? *text : '?', stderr);
-	fputs(end, stderr);
-}
-
-/* What the file grants, as lines on standard error. */
-static int show(const struct project_file *file, const struct policy *policy, struct err *e)
-{
-	_cleanup_free_ char *text = policy_print_yaml(policy);
-	char *save = NULL;
-	unsigned lines = 0;
-
-	if (!text)
-		return err_set(e, "out of memory");
-	put_plain("sandgate: ", file->path, " asks for:\n");
-	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
-		if (++lines <= SHOWN_LINES_MAX)
-			put_plain("  ", line, "\n");
-	if (lines > SHOWN_LINES_MAX)
-		fprintf(stderr, "  ... and %u lines more: read the file before you accept it\n",
-			lines - SHOWN_LINES_MAX);
-	return 0;
-}
 
 int run_project_read(const struct run_project *p, struct policy *out, struct err *e)
 {
@@ -210,13 +178,16 @@ int run_project_read(const struct run_project *p, struct policy *out, struct err
 
 static int show_file(const struct run_project *p, struct err *e)
 {
+	_cleanup_free_ char *text = NULL;
 	struct policy policy;
 	int rc = run_project_read(p, &policy, e);
 
 	if (rc == 0)
-		rc = show(&p->file, &policy, e) ? EXIT_SANDGATE : 0;
+		text = policy_print_yaml(&policy);
 	policy_free(&policy);
-	return rc;
+	if (text)
+		question_show(p->file.path, text);
+	return rc || text ? rc : (err_set(e, "out of memory"), EXIT_SANDGATE);
 }
 
 int run_project_confirm(struct run_project *p, const struct policy_words *w, struct err *e)
@@ -301,7 +272,8 @@ static int record(const struct run_project *p, const struct policy_words *w,
 		return 0;
 	if (p->file_new && trust_record(&file, e))
 		return -1;
-	if (!trust_has_languages(&p->trust, p->cwd, p->accepted) && trust_record(&languages, e))
+	if (p->shared && !trust_has_languages(&p->trust, p->cwd, p->accepted) &&
+	    trust_record(&languages, e))
 		return -1;
 	return record_rw(p, w, c, e);
 }

@@ -273,7 +273,7 @@ def test_musl_with_a_search_list(world, sandgate, needs):
     machine.run("musl-gcc -static -o look look.c", cwd=work).check_returncode()
     machine.write(f"{work}/nx.yaml", "network: deny\nallow: [api.example.com]\n"
                   "dns_refusal: nxdomain\n", "dev")
-    for options, patience in ((["--only", "api.example.com"], 8), (["--policy", f"{work}/nx.yaml"], 1)):
+    for options, patience in ((["--only", "api.example.com"], 8), (["--yes", "--policy", f"{work}/nx.yaml"], 1)):
         box = sandgate.box(*options, cwd=work)
         got = box.run("./look api.example.com")
         assert got.out == f"{site.address}\n" and got.seconds < 1, got

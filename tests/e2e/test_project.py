@@ -71,7 +71,7 @@ def test_what_is_said_by_itself_goes_without_it(world, sandgate, site):
     work = project(world.machine)
     world.machine.write(f"{work}/other.yaml", "network: deny\n", "dev")
     for options in (["--no-project", "--net", "deny"], ["--only", "db.example.com"],
-                    ["--policy", f"{work}/other.yaml"], ["--unattended"]):
+                    ["--yes", "--policy", f"{work}/other.yaml"], ["--unattended"]):
         done = sandgate.run(*options, cwd=work, command=f"{FETCH} || echo refused")
         assert done.out == "refused\n", (options, done)
     assert site.connections == []
@@ -338,6 +338,14 @@ def test_nor_does_one_in_a_folder_below_or_beside_that_the_agent_could_write(wor
     for folder in (f"{work}/sub", shared):
         done = sandgate.run(cwd=folder, command=f"{GO} || echo refused")
         assert done.out == "refused\n" and "--allow install:go" in done.err, (folder, done)
+
+
+def test_nor_in_one_that_a_sandbox_had_whose_own_folder_was_not_shared(world, sandgate, registries):
+    """From the home, which is never shared, with the project handed in."""
+    work = world.machine.new_work()
+    assert sandgate.run("--rw", work, cwd="/home/dev", command=f"touch {work}/go.mod").ok
+    done = sandgate.run(cwd=work, command=f"{GO} || echo refused")
+    assert done.out == "refused\n" and "--allow install:go" in done.err, done
 
 
 def test_nor_one_that_a_program_met_first(world, sandgate, registries):

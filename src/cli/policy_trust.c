@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/policy_trust.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/question.h"
+#include "policy/print_yaml.h"
+#include "sandbox/path.h"
+#include "sandbox/run.h"
+
+/* --- who could have written it --- */
+
+static bool is_of_a_sandbox(const struct trust *trust, const char *path)
+{
+	char folder[PATH_MAX];
+	char *slash;
+
+	strcpy(folder, path);
+	slash = strrchr(folder, '/');
+	if (slash)
+		slash[slash == folder] = 0;
+	return trust_languages(trust, folder) != NULL;
+}
+
+struct search {
+	const struct trust *trust;
+	bool exposed;
+};
+
+/* Whoever may replace a link on the way says which file it is. */
+static bool look_at_link(void *ctx, const char *link)
+{
+	struct search *s = ctx;
+
+	s->exposed |= is_of_a_sandbox(s->trust, link);
+	return true;
+}
+
+static bool is_exposed(const char *path, const struct trust *trust)
+{
+	struct search s = {.trust = trust};
+	char real[PATH_MAX];
+
+	/* What goes round was read all the same: it has changed since. */
+	if (!path_resolve_each(&host_tree, path, real, look_at_link, &s))
+		return true;
+	return s.exposed || is_of_a_sandbox(trust, real);
+}
+
+/* --- looking, asking, recording --- */
+
+int policy_trust_look(struct policy_trust *p, const char *cwd, const char *file,
+		      const struct digest *octets, const struct policy *policy,
+		      const struct trust *trust, struct err *e)
+{
+	char joined[PATH_MAX];
+
+	*p = (struct policy_trust){.digest = *octets};
+	if (strcmp(file, "-") == 0 || !trust->root || (*file != '/' && !cwd))
+		return 0;
+	if (!path_join(cwd ? cwd : "/", file, joined) || !path_tidy(joined, p->path))
+		return err_set(e, "%s: the path is too long", file), EXIT_USAGE;
+	p->known = trust_has_file(trust, p->path, octets);
+	p->differs = !p->known && trust_had_file(trust, p->path);
+	if (p->known || !is_exposed(p->path, trust))
+		return 0;
+	p->written = policy_print_yaml(policy);
+	return p->written ? 0 : (err_set(e, "out of memory"), EXIT_SANDGATE);
+}
+
+int policy_trust_confirm(const struct policy_trust *p, const struct policy_words *w, struct err *e)
+{
+	char text[PATH_MAX + 128];
+
+	if (!p->written)
+		return 0;
+	question_show(p->path, p->written);
+	snprintf(text, sizeof(text), "%s %s, and a sandbox may have written it", p->path,
+		 p->differs ? "has changed" : "is not confirmed");
+	if (w->unattended)
+		return err_set(e, "%s; --unattended asks nobody, so it is refused", text),
+		       EXIT_USAGE;
+	return question_ask(text, w->yes, e) ? EXIT_USAGE : 0;
+}
+
+int policy_trust_record(const struct policy_trust *p, struct err *e)
+{
+	struct trust_entry entry = {.folder = p->path, .file = &p->digest};
+	struct trust now;
+	bool exposed;
+
+	if (!*p->path || p->known)
+		return 0;
+	if (trust_read(&now, e))
+		return -1;
+	exposed = is_exposed(p->path, &now);
+	trust_free(&now);
+	return exposed ? trust_record(&entry, e) : 0;
+}
+
+void policy_trust_free(struct policy_trust *p)
+{
+	free(p->written);
+	p->written = NULL;
+}
