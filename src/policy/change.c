@@ -2,7 +2,7 @@
 /*
  * change: from a policy and a change of it to the policy that follows.
  *
- * Theory of operation. The change is made to a copy, piece by piece: the preset, what is removed,
+ * Theory of operation. The change is made to a copy, piece by piece: what is removed, the preset,
  * what is denied, what is allowed. The copy is resolved before each permission, to see what is on
  * without it, and at the end; only then it is given out. So a change is made whole or not at all.
  */
@@ -291,10 +291,10 @@ static int make(struct making *m, const struct policy_change *c)
 {
 	if (refuse_both(c, m->e))
 		return -1;
-	if (c->preset && choose_preset(m, c->preset))
+	/* A preset lets go of permissions as well: those that are named as removed are still there. */
+	if (remove_items(m, c->remove) || (c->preset && choose_preset(m, c->preset)))
 		return -1;
-	if (remove_items(m, c->remove) || set_items(m, EFFECT_DENY, c->deny) ||
-	    set_items(m, EFFECT_ALLOW, c->allow))
+	if (set_items(m, EFFECT_DENY, c->deny) || set_items(m, EFFECT_ALLOW, c->allow))
 		return -1;
 	return policy_validate(m->to, m->e) || policy_resolve(m->to, m->s, m->e) ? -1 : 0;
 }

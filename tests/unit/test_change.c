@@ -167,6 +167,18 @@ static void a_preset_leaves_what_is_personal(void **state)
 		      "{network: deny, permissions: ['github:as-you']}");
 }
 
+/* What the preset would let go of is there to be removed; of what is personal it is the only way. */
+static void what_is_removed_need_not_outlast_the_preset(void **state)
+{
+	assert_change("{permissions: [time, 'github:as-you']}",
+		      &((struct policy_change){.preset = "locked",
+					       .remove = LIST("time", "github:as-you")}),
+		      "network: locked");
+	assert_refused("{permissions: [time]}",
+		       &((struct policy_change){.preset = "locked", .remove = LIST("web")}),
+		       "`web` is not in the policy");
+}
+
 static void removing_takes_out_what_is_printed(void **state)
 {
 	assert_change("{network: deny, allow: [a.example, 'b.example:22'], deny: [a.example]}",
@@ -287,6 +299,7 @@ int main(void)
 		cmocka_unit_test(what_is_allowed_is_allowed_afterwards),
 		cmocka_unit_test(permissions_are_switched),
 		cmocka_unit_test(a_preset_leaves_what_is_personal),
+		cmocka_unit_test(what_is_removed_need_not_outlast_the_preset),
 		cmocka_unit_test(removing_takes_out_what_is_printed),
 		cmocka_unit_test(it_is_all_or_nothing),
 		cmocka_unit_test(the_parts_come_in_one_order),
