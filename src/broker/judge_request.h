@@ -6,7 +6,7 @@
 #ifndef SG_BROKER_JUDGE_REQUEST_H
 #define SG_BROKER_JUDGE_REQUEST_H
 
-#include "broker/message.h"
+#include "broker/body.h"
 #include "policy/decide.h"
 #include "policy/permission.h"
 
@@ -23,26 +23,54 @@ struct request_verdict {
 	enum reason reason;
 	const char *
 		permission; /* that admits it, or that would (then it is in the remedy); NULL: none */
-	const char *operation; /* "clone and fetch" */
+	const char *
+		operation; /* "clone and fetch"; of a refusal what `permission` would admit; NULL: none */
+	const char *why; /* of a refusal: a static sentence piece beside the reason's; NULL: none */
 	char remedy[REMEDY_MAX];
 	struct verdict verdict; /* of decide() */
 };
 
+/* A host that is named in `inspect:`, `splice:` or a credential. */
+struct inspected_host {
+	struct name name;
+	bool below;    /* every name below it, and not itself */
+	uint16_t port; /* 0: that of HTTPS */
+};
+
+struct inspected_hosts {
+	const struct inspected_host *v;
+	size_t n;
+};
+
+/* All of it is borrowed. */
 struct request_judge {
 	const struct ruleset *rules;
 	const struct catalogue *catalogue;
 	const struct host_prefixes *host;
+	const struct addr *addr; /* that the connection goes to; NULL: only names are judged */
 	struct remedy_for remedy_for;
+	bool inspect_all;
+	struct inspected_hosts inspect, splice, credentials;
 };
 
-/* `body` is empty and `body_whole` false before anything of it was read. */
+/*
+ * `body` is empty and `body_whole` false before anything of it was read. With REQUEST_NEEDS_BODY
+ * it is asked again with more of the body, until it says anything else; it does at the latest with
+ * the whole body, or with REQUEST_BODY_MAX octets of it.
+ */
 void judge_request(const struct request_judge *j, const struct message *request, struct span body,
 		   bool body_whole, struct request_verdict *out);
 
-/* Do requests to this host have to be seen: operations, methods, paths, credentials, `inspect:`? */
+/*
+ * Do requests to this host have to be seen: operations, methods, paths, credentials, `inspect:`?
+ * `splice:` stands above all of them.
+ */
 bool judge_inspects(const struct request_judge *j, const struct name *host, uint16_t port);
 
-/* The answer to a refused request, in the form that its client shows a person (git, JSON, gRPC, text). */
+/*
+ * The answer to a refused request, in the form that its client shows a person (git, JSON, gRPC, text).
+ * `answer` was made with message_init(), `body` is empty; both are the caller's to free. False: no memory.
+ */
 bool refusal_answer(const struct message *request, const struct request_verdict *v,
 		    struct message *answer, struct body *body);
 

@@ -56,12 +56,19 @@ static bool rule_fits(const char *rule, const struct destination *d)
 	return parsed_fits(rule, d);
 }
 
-static bool admits(const struct catalogue *c, const struct permission *p,
-		   const struct destination *d)
+bool permission_covers(const struct permission *p, const struct destination *d)
 {
 	for (const char *const *rule = p->rules; *rule; rule++)
 		if (rule_fits(*rule, d))
 			return true;
+	return false;
+}
+
+static bool admits(const struct catalogue *c, const struct permission *p,
+		   const struct destination *d)
+{
+	if (permission_covers(p, d))
+		return true;
 	for (const char *const *in = p->includes; in && *in; in++)
 		if (admits(c, catalogue_permission(c, *in), d))
 			return true;

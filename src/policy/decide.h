@@ -25,6 +25,7 @@ enum reason {
 	REASON_PORT_NOT_ALLOWED,
 	REASON_METHOD_NOT_ALLOWED,
 	REASON_PATH_NOT_ALLOWED,
+	REASON_OPERATION_NOT_ALLOWED, /* the permissions that are on are for other requests */
 	REASON_QUIC_REFUSED,
 	REASON_DNS_OFF,
 	REASON_DNS_TYPE,      /* a record type that is not answered here */
@@ -44,6 +45,11 @@ enum reason {
 	REASON_MALFORMED_PACKET,
 	REASON_PROTOCOL_NOT_CARRIED, /* neither TCP, UDP nor an echo request */
 	REASON_GATE_DOWN,
+	REASON_UPSTREAM_CERTIFICATE, /* of a server that is to be inspected: it is not to be trusted */
+	REASON_UPSTREAM_FAILED,
+	REASON_UPSTREAM_TIMEOUT,
+	REASON_CREDENTIAL_MISSING, /* its source failed */
+	REASON_CREDENTIAL_REFUSED, /* the sandbox brought one, or a placeholder, that does not belong there */
 	REASONS, /* count */
 };
 
@@ -124,6 +130,9 @@ struct remedy_for {
 };
 char *remedy_format(const struct remedy_for *who, const struct destination *d, enum reason r,
 		    char out[REMEDY_MAX]);
+
+/* The same with a permission that is known to admit it. */
+char *remedy_format_permission(const struct remedy_for *who, const char *id, char out[REMEDY_MAX]);
 
 /* Compiles; the ruleset keeps its own copy of everything. NULL with a message on failure. */
 struct ruleset *ruleset_compile(const struct policy *p, uint64_t generation, struct err *e);

@@ -131,12 +131,15 @@ bool catalogue_includes(const struct catalogue *c, const char *from, const char 
 /* Is `id` what the preset holds, or included by that? `languages` counts as all of them. */
 bool catalogue_preset_has(const struct catalogue *c, const struct preset *p, const char *id);
 
+struct destination;
+/* Does a rule of its own, not of what it includes, hold the destination, whatever the request? */
+bool permission_covers(const struct permission *p, const struct destination *d);
+
 /*
  * The permission that would admit a destination and is not on: one of the preset `standard` rather than
  * another, then the one with the fewest rules; never one that asks, is personal or is for
  * writing. NULL: none. `on` is resolved.on and may be NULL.
  */
-struct destination;
 const struct permission *catalogue_covering(const struct catalogue *c, const struct destination *d,
 					    char *const *on);
 

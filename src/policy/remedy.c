@@ -92,12 +92,22 @@ static bool is_host_alias(const struct destination *d)
 	return d->name && strcmp(d->name->s, "host.sandgate.internal") == 0;
 }
 
-static void put_change(struct buf *b, const struct remedy_for *who, const struct destination *d,
-		       enum reason r)
+static bool has_name(const struct remedy_for *who)
+{
+	return who->sandbox && *who->sandbox;
+}
+
+static void put_net_allow(struct buf *b, const struct remedy_for *who)
 {
 	buf_put_text(b, "sandgate net allow ");
 	buf_put_text(b, who->sandbox);
 	buf_put_text(b, " ");
+}
+
+static void put_change(struct buf *b, const struct remedy_for *who, const struct destination *d,
+		       enum reason r)
+{
+	put_net_allow(b, who);
 	put_item(b, who, d, r, true);
 }
 
@@ -105,7 +115,7 @@ static void put_start(struct buf *b, const struct remedy_for *who, const struct 
 		      enum reason r)
 {
 	buf_put_text(b, "sandgate run");
-	if (who->sandbox && *who->sandbox) {
+	if (has_name(who)) {
 		buf_put_text(b, " --name ");
 		buf_put_text(b, who->sandbox);
 	}
@@ -160,10 +170,24 @@ char *remedy_format(const struct remedy_for *who, const struct destination *d, e
 		by_address.kind = DEST_CONNECT;
 		d = &by_address;
 	}
-	if (who->sandbox && *who->sandbox && r != REASON_NETWORK_NONE && !is_host_alias(d))
+	if (has_name(who) && r != REASON_NETWORK_NONE && !is_host_alias(d))
 		put_change(&b, who, d, r);
 	else
 		put_start(&b, who, d, r);
+	out[b.full ? 0 : b.n] = 0;
+	return out;
+}
+
+char *remedy_format_permission(const struct remedy_for *who, const char *id, char out[REMEDY_MAX])
+{
+	struct buf b = buf_of(out, REMEDY_MAX - 1);
+
+	if (has_name(who))
+		put_net_allow(&b, who);
+	else
+		buf_put_text(&b, "sandgate run --allow ");
+	buf_put_text(&b, id);
+	buf_put_text(&b, has_name(who) ? "" : " ...");
 	out[b.full ? 0 : b.n] = 0;
 	return out;
 }

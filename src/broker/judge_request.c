@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Theory of operation. decide() judges host, port, method and path by the rules of all layers. What a
+ * rule of the person's or of the organisation's admits, or the base, is admitted with that. What
+ * only the hosts of permissions admit has to be an operation of one of them as well. A request in
+ * which something names another method or path than its own is refused wherever methods, paths or
+ * operations count.
+ */
+#include "broker/judge_request.h"
+
+#include "base/compiler.h"
+#include "broker/method_override.h"
+#include "broker/operations.h"
+#include "http/head.h"
+#include "policy/match.h"
+#include "policy/ruleset.h"
+#include "policy/strings.h"
+
+enum { STEP_PERMISSIONS = 5, HTTP = 80, HTTPS = 443 };
+
+static bool restricts(const struct rule *r, const struct destination *d)
+{
+	return r->detail && (r->detail->methods || r->detail->paths) &&
+	       rule_covers_port(r, d->proto, d->port);
+}
+
+static bool some_restricts(const struct levels *levels, const struct destination *d)
+{
+	for (unsigned i = 0; i < levels->n; i++)
+		for (const struct rule *r = levels->rule[i]; r; r = ruleset_next(r))
+			if (restricts(r, d))
+				return true;
+	return false;
+}
+
+/* Is some rule about a part of the requests to the destination? */
+static bool rules_restrict(const struct ruleset *rs, const struct destination *d)
+{
+	for (enum layer l = rs->next[0]; l < LAYERS; l = rs->next[l + 1]) {
+		struct name_question q;
+		struct levels levels = {0};
+
+		if (d->name) {
+			ruleset_ask_name(&rs->layers[l], d->name, &q);
+			ruleset_find_name(&q, &levels);
+			if (some_restricts(&levels, d))
+				return true;
+		}
+		if (d->addr) {
+			ruleset_find_prefix(&rs->layers[l], d->addr, &levels);
+			if (some_restricts(&levels, d))
+				return true;
+		}
+	}
+	return false;
+}
+
+static bool is_by_permission(const struct verdict *v)
+{
+	return v->allow && v->step == STEP_PERMISSIONS;
+}
+
+static void refuse(struct request_verdict *out, enum reason reason, const char *why)
+{
+	out->what = REQUEST_REFUSED;
+	out->reason = reason;
+	out->why = why;
+}
+
+static const char *says_of(const struct admission *x)
+{
+	return x->operation ? x->operation->says : NULL;
+}
+
+static void refuse_operation(const struct asked *a, const struct admission *x,
+			     struct request_verdict *out)
+{
+	struct admission other = operations_covering(a);
+
+	refuse(out, REASON_OPERATION_NOT_ALLOWED, x->why);
+	if (!other.permission)
+		return;
+	out->permission = other.permission->id;
+	out->operation = says_of(&other);
+	remedy_format_permission(&a->judge->remedy_for, out->permission, out->remedy);
+}
+
+static void judge_operation(const struct asked *a, struct request_verdict *out)
+{
+	struct admission x = operations_admit(a);
+
+	if (x.what == ADMITS_NOT) {
+		refuse_operation(a, &x, out);
+		return;
+	}
+	out->what = x.what == ADMITS ? REQUEST_ADMITTED : REQUEST_NEEDS_BODY;
+	out->permission = x.permission->id;
+	out->operation = says_of(&x);
+}
+
+static void judge(const struct asked *a, struct request_verdict *out)
+{
+	const struct request_judge *j = a->judge;
+	const struct destination *d = a->destination;
+	const char *override = method_override_find(a->request, d->path);
+	bool narrow;
+
+	decide(j->rules, j->host, d, &out->verdict);
+	if (!out->verdict.allow) {
+		refuse(out, out->verdict.reason, NULL);
+		remedy_format(&j->remedy_for, d, out->reason, out->remedy);
+		return;
+	}
+	narrow = is_by_permission(&out->verdict) && operations_narrow(j, d);
+	if (override && (narrow || rules_restrict(j->rules, d))) {
+		refuse(out, REASON_METHOD_NOT_ALLOWED, override);
+	} else if (narrow) {
+		judge_operation(a, out);
+	} else {
+		out->what = REQUEST_ADMITTED;
+		out->permission = out->verdict.permission;
+	}
+}
+
+/* A WebSocket over HTTP/2 (RFC 8441) asks for what a GET asks for over HTTP/1.1. */
+static struct span method_of(const struct message *request)
+{
+	return request->protocol.n ? span_of_string("GET") : request->method;
+}
+
+static bool has_nul(struct span s)
+{
+	return s.n && memchr(s.p, 0, s.n);
+}
+
+void judge_request(const struct request_judge *j, const struct message *request, struct span body,
+		   bool body_whole, struct request_verdict *out)
+{
+	struct span method = method_of(request);
+	_cleanup_free_ char *path = strndup((const char *)request->path.p, request->path.n);
+	char method_text[HTTP_METHOD_MAX + 1] = "";
+	struct destination d = {.kind = DEST_SERVER_NAME,
+				.name = request->has_host ? &request->host : NULL,
+				.addr = request->has_host ? j->addr : &request->address,
+				.port = request->port,
+				.proto = PROTO_TCP,
+				.method = method_text,
+				.path = path};
+	struct asked a = {.judge = j,
+			  .request = request,
+			  .destination = &d,
+			  .body = body,
+			  .body_whole = body_whole};
+
+	*out = (struct request_verdict){0};
+	if (method.n > HTTP_METHOD_MAX || has_nul(method)) {
+		refuse(out, REASON_METHOD_NOT_ALLOWED, NULL);
+		return;
+	}
+	if (!path || has_nul(request->path)) {
+		refuse(out, REASON_PATH_NOT_ALLOWED, NULL);
+		return;
+	}
+	memcpy(method_text, method.p, method.n);
+	judge(&a, out);
+}
+
+/* ---- Which hosts have to be seen ---- */
+
+static bool is_listed(const struct inspected_hosts *hosts, const struct name *host, uint16_t port)
+{
+	for (size_t i = 0; i < hosts->n; i++) {
+		const struct inspected_host *h = &hosts->v[i];
+
+		if ((h->port ? h->port : HTTPS) == port &&
+		    (h->below ? name_is_below(host, &h->name) : name_equal(host, &h->name)))
+			return true;
+	}
+	return false;
+}
+
+static bool is_narrowed(const struct request_judge *j, const struct destination *d)
+{
+	struct verdict v;
+
+	decide(j->rules, j->host, d, &v);
+	return is_by_permission(&v) && operations_narrow(j, d);
+}
+
+bool judge_inspects(const struct request_judge *j, const struct name *host, uint16_t port)
+{
+	struct destination d = {.kind = DEST_CONNECT,
+				.name = host,
+				.addr = j->addr,
+				.port = port,
+				.proto = PROTO_TCP};
+
+	if (is_listed(&j->splice, host, port))
+		return false;
+	if (is_listed(&j->credentials, host, port) || is_listed(&j->inspect, host, port) ||
+	    (j->inspect_all && port == HTTPS))
+		return true;
+	if (port != HTTP && port != HTTPS)
+		return false;
+	return is_narrowed(j, &d) || (port == HTTPS && rules_restrict(j->rules, &d));
+}
