@@ -290,13 +290,14 @@ static void the_heap_of_openssl_is_protected_too(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		/* First: the authority itself has to start OpenSSL's heap of secrets. */
+		cmocka_unit_test(the_keys_of_an_authority_lie_nowhere_else),
 		cmocka_unit_test(a_secret_is_locked_and_not_dumped),
 		cmocka_unit_test(an_octet_too_far_is_found),
 		cmocka_unit_test(a_child_has_none_of_it),
 		cmocka_unit_test(too_much_is_said),
 		cmocka_unit_test(the_heap_of_openssl_is_protected_too),
 		cmocka_unit_test(a_key_in_plain_memory_is_found),
-		cmocka_unit_test(the_keys_of_an_authority_lie_nowhere_else),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
