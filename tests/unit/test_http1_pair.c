@@ -13,6 +13,11 @@
 #include "codec_pair.h"
 #include "http1_probe.h"
 
+#ifdef __has_feature /* clang's way */
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/allocator_interface.h>
 #endif

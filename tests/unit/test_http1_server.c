@@ -178,8 +178,7 @@ static void a_client_that_ends_in_a_body_fails(void **state)
 	static const char *const streams[] = {
 		"POST / HTTP/1.1\r\nHost: a.example\r\nContent-Length: 5\r\n\r\nabcd",
 		"POST / HTTP/1.1\r\nHost: a.example\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nabcd",
-		"POST / HTTP/1.1\r\nHost: a.example\r\nTransfer-Encoding: chunked\r\n\r\n"
-		"4\r\nabcd\r\n0\r\n",
+		"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nabcd\r\n0\r\n",
 	};
 
 	for (size_t i = 0; i < sg_array_len(streams); i++) {
@@ -371,8 +370,7 @@ static void malformed_fields_are_refused(void **state)
 		HOST "Connection: transfer-encoding\r\n",
 		HOST "Connection: a b\r\n",
 		HOST
-		"Connection: 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,"
-		"27,28,29,30,31,32,33\r\n",
+		"Connection: a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a\r\n",
 		/* the framing */
 		HOST "Content-Length: 1\r\nContent-Length: 1\r\n",
 		HOST "Content-Length: 1\r\nContent-Length: 2\r\n",
