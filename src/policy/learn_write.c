@@ -10,7 +10,7 @@
 #include "policy/address.h"
 #include "policy/suffix.h"
 
-enum { TLS_PORT = 443 };
+enum { HTTP_PORT = 80, TLS_PORT = 443 };
 
 /* --- order --- */
 
@@ -55,6 +55,13 @@ static bool is_quic(const struct seen *s)
 	return s->has_name && s->proto == PROTO_UDP && s->port == TLS_PORT;
 }
 
+/* A name without ports stands for just these two. */
+static bool has_usual_ports(const struct draft *d)
+{
+	return !is_by_address(&d->first->seen) && d->first->seen.proto == PROTO_TCP && d->n == 2 &&
+	       d->first[0].seen.port == HTTP_PORT && d->first[1].seen.port == TLS_PORT;
+}
+
 static void put_target(struct buf *b, const struct seen *s, bool ports)
 {
 	char text[ADDR_TEXT_MAX];
@@ -73,7 +80,7 @@ static void put_target(struct buf *b, const struct seen *s, bool ports)
 static void draft_text(const struct draft *d, char out[RULE_TEXT_MAX])
 {
 	const struct seen *s = &d->first->seen;
-	bool ports = !s->lookup && s->proto != PROTO_ICMP;
+	bool ports = !s->lookup && s->proto != PROTO_ICMP && !has_usual_ports(d);
 	struct buf b = buf_of(out, RULE_TEXT_MAX - 1);
 	char port[8];
 

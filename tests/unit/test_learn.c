@@ -128,6 +128,22 @@ static void hosts_become_exact_rules(void **state)
 		       "  - \"[2a00:1::1]:443\"\n");
 }
 
+/* What was seen on just the ports that a name stands for leaves the rule as a person writes it. */
+static void a_name_says_its_usual_ports(void **state)
+{
+	const struct seen s[] = {ADMITTED("a.example.com", 443), ADMITTED("a.example.com", 80),
+				 REFUSED("b.example.com", 80),	 REFUSED("b.example.com", 443),
+				 REFUSED("b.example.com", 8080), REFUSED("@93.184.1.9", 80),
+				 REFUSED("@93.184.1.9", 443)};
+
+	assert_learned(policy_of(NET_DENY, ITEMS("a.example.com"), NULL), s, sg_array_len(s),
+		       "network: deny\n"
+		       "allow:\n"
+		       "  - a.example.com\n"
+		       "  - \"b.example.com:80,443,8080\"\n"
+		       "  - \"93.184.1.9:80,443\"\n");
+}
+
 /* One rule for a name on 443 is for both; where the policy refuses QUIC it is left out. */
 static void quic_goes_with_its_name(void **state)
 {
@@ -506,6 +522,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hosts_become_exact_rules),
+		cmocka_unit_test(a_name_says_its_usual_ports),
 		cmocka_unit_test(quic_goes_with_its_name),
 		cmocka_unit_test(permissions_stand_where_they_cover),
 		cmocka_unit_test(what_was_not_used_goes),
