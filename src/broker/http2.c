@@ -144,7 +144,7 @@ struct codec *http2_new(const struct http2_role *role, const struct codec_events
 	h->role = role;
 	h->news_end = &h->news;
 	h->pool = HTTP2_POOL;
-	h->limit.at = mono_now();
+	http2_limit_begin(&h->limit, role->server, mono_now());
 	if (make_session(h) && say_settings(h))
 		return &h->codec;
 	http2_free(&h->codec);
@@ -173,8 +173,12 @@ enum codec_error http2_receive(struct codec *c, struct span in, size_t *taken)
 	if (h->error)
 		return h->error;
 	http2_limit_tick(&h->limit, mono_now());
-	rv = nghttp2_session_mem_recv(h->session, in.p, in.n);
-	http2_check(h, (int)(rv < 0 ? rv : 0));
+	if (http2_limit_scan(&h->limit, in)) {
+		rv = nghttp2_session_mem_recv(h->session, in.p, in.n);
+		http2_check(h, (int)(rv < 0 ? rv : 0));
+	} else {
+		http2_break(h, CODEC_FLOOD, "too many frames say nothing of a request");
+	}
 	http2_tell_news(h);
 	return h->error;
 }

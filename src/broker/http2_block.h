@@ -19,9 +19,10 @@ enum {
 
 struct http2_block {
 	uint8_t *octets; /* owned, MESSAGE_HEAD_MAX */
-	size_t n;	 /* octets seen, kept or not */
-	size_t n_fields; /* seen, kept or not */
+	size_t n;
+	size_t n_fields, n_pseudo; /* pseudo-header fields are fields */
 	struct field fields[HTTP2_BLOCK_FIELDS];
+	size_t seen, seen_fields; /* octets and fields, kept or not */
 	bool too_large;
 	bool no_memory;
 	const char *fault; /* a field that HPACK gave and HTTP does not have; NULL: none */

@@ -3,7 +3,10 @@
 #include "broker/http2.h"
 #include "broker/http2_head.h"
 
-enum { STREAMS_UNTOLD = 100 /* that a server takes before its SETTINGS came (RFC 9113, 6.5.2) */ };
+enum {
+	STREAMS_UNTOLD = 100, /* that a server takes before its SETTINGS came (RFC 9113, 6.5.2) */
+	INTERIM_COST = 5,     /* of which a block pays 4 */
+};
 
 /* ---- Answers ---- */
 
@@ -33,6 +36,8 @@ static void take_answer(struct http2_stream *s, bool ends)
 	} else {
 		s->answered = m.status >= 200 || (s->websocket && m.status == 101);
 		s->in_over = ends;
+		if (!s->answered && !http2_limit_count_noise(&s->h->limit, INTERIM_COST))
+			http2_break(s->h, CODEC_FLOOD, "too many interim answers");
 		/* Told before the body is, which may be at its end already. */
 		s->busy = true;
 		s->h->codec.events->answer(s->x, &m);

@@ -5,10 +5,7 @@
  */
 #include "broker/http2.h"
 
-enum {
-	COST_SETTINGS = 4,   /* frames of noise: it is acknowledged, and may resize tables */
-	PAID_BY_HEADERS = 4, /* ... that an exchange is worth */
-};
+enum { PAID_BY_HEADERS = 4 /* frames of noise that an exchange is worth */ };
 
 /* For callbacks: the library returns, and the connection is at its end. */
 static int flood(struct http2 *h, const char *text)
@@ -24,30 +21,6 @@ static struct http2_stream *stream_at(struct http2 *h, int32_t id)
 	return id ? nghttp2_session_get_stream_user_data(h->session, id) : NULL;
 }
 
-/* By how many frames of noise a frame is one; what a stream is begun and cut by is counted where it is. */
-static unsigned noise_of(const nghttp2_frame_hd *hd)
-{
-	switch (hd->type) {
-	case NGHTTP2_DATA:
-		if (hd->flags & NGHTTP2_FLAG_PADDED)
-			return 1;
-		return hd->length == 0 && !(hd->flags & NGHTTP2_FLAG_END_STREAM);
-	case NGHTTP2_SETTINGS:
-		return COST_SETTINGS;
-	default:
-		return 1;
-	}
-}
-
-static int on_begin_frame(nghttp2_session *session, const nghttp2_frame_hd *hd, void *ctx)
-{
-	struct http2 *h = ctx;
-
-	if (http2_limit_count_noise(&h->limit, noise_of(hd)))
-		return 0;
-	return flood(h, "too many frames say nothing of a request");
-}
-
 /* A priority says only what a client would rather have first: all streams take turns. */
 static void set_turns(struct http2 *h, int32_t id)
 {
@@ -55,6 +28,8 @@ static void set_turns(struct http2 *h, int32_t id)
 
 	nghttp2_session_change_extpri_stream_priority(h->session, id, &turns, 1);
 }
+
+static const char too_many_resets[] = "too many requests are begun and cut";
 
 static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame, void *ctx)
 {
@@ -91,7 +66,7 @@ static int on_invalid_header(nghttp2_session *session, const nghttp2_frame *fram
 	struct http2 *h = ctx;
 
 	h->block.fault = "a field has a name or a value that it must not have";
-	return 0;
+	return on_header(session, frame, name, name_n, value, value_n, flags, ctx);
 }
 
 static void take_head(struct http2 *h, struct http2_stream *s, bool ends)
@@ -126,7 +101,7 @@ static int on_frame_recv(nghttp2_session *session, const nghttp2_frame *frame, v
 		break;
 	case NGHTTP2_RST_STREAM:
 		if (!http2_limit_count_reset(&h->limit))
-			return flood(h, "too many requests are begun and cut");
+			return flood(h, too_many_resets);
 		break;
 	case NGHTTP2_SETTINGS:
 		h->settings_known = true;
@@ -144,9 +119,10 @@ static int on_invalid_frame(nghttp2_session *session, const nghttp2_frame *frame
 	struct http2_stream *s = stream_at(h, frame->hd.stream_id);
 
 	h->codec.why = nghttp2_strerror(rv);
-	if (s)
-		http2_stream_fail(s, CODEC_MALFORMED);
-	return 0;
+	if (!s || !s->x)
+		return 0;
+	http2_stream_fail(s, CODEC_MALFORMED);
+	return http2_limit_count_reset(&h->limit) ? 0 : flood(h, too_many_resets);
 }
 
 static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *p, size_t n,
@@ -183,6 +159,19 @@ static void end_out(struct http2_stream *s)
 	http2_stream_note(s);
 }
 
+/* By the library, mostly for what the peer did: a stream that exchange.c has cut is not ours any more. */
+static void note_reset(struct http2_stream *s, uint32_t error)
+{
+	struct http2 *h = s->h;
+
+	if (error == NGHTTP2_PROTOCOL_ERROR && !s->failure) {
+		h->codec.why = "a stream does not keep to HTTP/2";
+		http2_stream_fail(s, CODEC_MALFORMED);
+	}
+	if (!http2_limit_count_reset(&h->limit))
+		http2_break(h, CODEC_FLOOD, too_many_resets);
+}
+
 static int on_frame_send(nghttp2_session *session, const nghttp2_frame *frame, void *ctx)
 {
 	struct http2 *h = ctx;
@@ -192,10 +181,8 @@ static int on_frame_send(nghttp2_session *session, const nghttp2_frame *frame, v
 	if (type == NGHTTP2_GOAWAY && frame->goaway.error_code != NGHTTP2_NO_ERROR && !h->error)
 		http2_set_error(h, CODEC_MALFORMED,
 				h->codec.why ? h->codec.why : "the peer does not keep to HTTP/2");
-	/* By the library, for what the peer did: what exchange.c cut is no stream of ours any more. */
-	if (type == NGHTTP2_RST_STREAM && s && frame->rst_stream.error_code != NGHTTP2_NO_ERROR &&
-	    !http2_limit_count_reset(&h->limit))
-		http2_break(h, CODEC_FLOOD, "too many requests are malformed");
+	if (type == NGHTTP2_RST_STREAM && s && frame->rst_stream.error_code != NGHTTP2_NO_ERROR)
+		note_reset(s, frame->rst_stream.error_code);
 	if ((type == NGHTTP2_HEADERS || type == NGHTTP2_DATA) && s &&
 	    (frame->hd.flags & NGHTTP2_FLAG_END_STREAM))
 		end_out(s);
@@ -249,7 +236,6 @@ nghttp2_session_callbacks *http2_frames_callbacks(void)
 
 	if (nghttp2_session_callbacks_new(&cb) != 0)
 		return NULL;
-	nghttp2_session_callbacks_set_on_begin_frame_callback(cb, on_begin_frame);
 	nghttp2_session_callbacks_set_on_begin_headers_callback(cb, on_begin_headers);
 	nghttp2_session_callbacks_set_on_header_callback(cb, on_header);
 	nghttp2_session_callbacks_set_on_invalid_header_callback(cb, on_invalid_header);
