@@ -55,23 +55,103 @@ static bool is_kept(const char *name)
 	return folder >= 0;
 }
 
-/* Does it fit the checkpoint that the host's own log has of this sandbox? */
+/* All of its checkpoints that the host's own log has, as one text; NULL without any. */
+static char *host_anchor(const json_t *known)
+{
+	size_t i, n = 0;
+	json_t *one;
+	char *text = NULL;
+
+	json_array_foreach(json_object_get(known, "checkpoints"), i, one)
+	{
+		char *more = realloc(text, n + json_string_length(one) + 2);
+
+		if (!more)
+			break;
+		text = more;
+		n += (size_t)sprintf(text + n, "%s\n", json_string_value(one));
+	}
+	return text;
+}
+
+/* The first checkpoint of another log than `origin`, or NULL. */
+static const char *foreign_checkpoint(const json_t *known, const char *origin)
+{
+	size_t i;
+	json_t *one;
+
+	json_array_foreach(json_object_get(known, "checkpoints"), i, one)
+	{
+		const char *text = json_string_value(one);
+
+		if (strcspn(text, "\n") != strlen(origin) ||
+		    strncmp(text, origin, strlen(origin)) != 0)
+			return text;
+	}
+	return NULL;
+}
+
+static void not_by_host(struct audit_verdict *v)
+{
+	v->holds = false;
+	err_prefix(&v->why, "against the checkpoint in the host's own log");
+}
+
+/*
+ * Does it fit the checkpoints that the host's own log has of this sandbox? They were signed by the
+ * log that it had since it was made, so another key or another origin is another log.
+ */
 static void judge_by_host(const struct verifying *w, int dir, const char *name,
 			  struct audit_verdict *v)
 {
 	const json_t *known = json_object_get(w->known, name);
-	const char *checkpoint = json_string_value(json_object_get(known, "checkpoint"));
+	const char *foreign = foreign_checkpoint(known, v->origin);
+	_cleanup_free_ char *anchor = host_anchor(known);
 	struct audit_verdict against;
-	struct err ignored;
+	struct err e;
 
-	/* One that is of no log of this name says nothing about it. */
-	if (!checkpoint ||
-	    audit_verify(dir, span_of_string(checkpoint), w->key, &against, &ignored) < 0)
+	if (!anchor)
 		return;
-	if (against.holds)
-		return;
-	*v = against;
-	err_prefix(&v->why, "against the checkpoint in the host's own log");
+	if (foreign) {
+		v->bad_seq = AUDIT_NO_SEQ;
+		err_set(&v->why, "this is the log %s, it had %.*s", v->origin,
+			(int)strcspn(foreign, "\n"), foreign);
+		not_by_host(v);
+	} else if (audit_verify(dir, span_of_string(anchor), w->key, &against, &e) < 0) {
+		v->bad_seq = AUDIT_NO_SEQ;
+		v->why = e;
+		not_by_host(v);
+	} else if (!against.holds) {
+		*v = against;
+		not_by_host(v);
+	}
+}
+
+/*
+ * Whether its log should be there, by the host's own. Read anew: what is removed is first noted
+ * there.
+ */
+static bool should_have_log(const struct verifying *w, const char *name)
+{
+	struct err ignored;
+	json_t *now;
+	bool should;
+
+	if (!json_object_get(w->known, name))
+		return false;
+	now = host_log_read_known(&ignored);
+	should = json_is_false(json_object_get(json_object_get(now, name), "removed"));
+	json_decref(now);
+	return should;
+}
+
+static void add_gone(struct verifying *w, const char *name)
+{
+	struct audit_verdict v = {.bad_seq = AUDIT_NO_SEQ};
+
+	err_set(&v.why, "its log is gone, and was not taken away by `sandgate rm`: the host's own "
+			"log has its checkpoint");
+	json_array_append_new(w->rows, row_of(name, &v));
 }
 
 static int judge(struct verifying *w, const struct audit_where *where, struct err *e)
@@ -80,6 +160,8 @@ static int judge(struct verifying *w, const struct audit_where *where, struct er
 	_cleanup_fd_ int dir = audit_where_open(where, e);
 	struct audit_verdict v;
 
+	if (dir < 0 && where->name && should_have_log(w, where->name))
+		return add_gone(w, where->name), 0;
 	if (dir < 0)
 		return -1;
 	if (audit_verify(dir, w->anchor, w->key, &v, e) < 0)
@@ -92,19 +174,27 @@ static int judge(struct verifying *w, const struct audit_where *where, struct er
 
 /* ---- All of them ---- */
 
-/* One that is gone is no finding; what is left of it is that it was there. */
-static void add_removed(struct verifying *w)
+/* One that was removed is no finding; what is left of it is that it was there. */
+static void add_removed(struct verifying *w, const char *name, json_t *known)
+{
+	json_array_append_new(w->rows, json_pack("{s:s,s:O,s:O?}", "name", name, "removed",
+						 json_object_get(known, "time"), "checkpoint",
+						 json_object_get(known, "checkpoint")));
+}
+
+static void add_missing(struct verifying *w)
 {
 	const char *name;
 	json_t *known;
 
 	json_object_foreach(w->known, name, known)
 	{
+		if (json_object_get(known, "judged"))
+			continue;
 		if (json_is_true(json_object_get(known, "removed")))
-			json_array_append_new(
-				w->rows, json_pack("{s:s,s:O,s:O?}", "name", name, "removed",
-						   json_object_get(known, "time"), "checkpoint",
-						   json_object_get(known, "checkpoint")));
+			add_removed(w, name, known);
+		else if (should_have_log(w, name))
+			add_gone(w, name);
 	}
 }
 
@@ -117,7 +207,7 @@ static void judge_kept(struct verifying *w, const char *name)
 
 	if (folder < 0 || faccessat(folder, "audit", F_OK, AT_SYMLINK_NOFOLLOW) != 0)
 		return;
-	json_object_del(json_object_get(w->known, name), "removed");
+	json_object_set_new(json_object_get(w->known, name), "judged", json_true());
 	if (judge(w, &where, &e) == 0)
 		return;
 	w->unread = true;
@@ -140,7 +230,7 @@ static int judge_all(struct verifying *w, struct err *e)
 	for (char **n = names; *n; n++)
 		judge_kept(w, *n);
 	name_list_free(names);
-	add_removed(w);
+	add_missing(w);
 	return 0;
 }
 

@@ -66,6 +66,7 @@ static void learn(json_t *known, const char *sandbox, json_t *entry)
 {
 	json_t *checkpoint = json_object_get(entry, "checkpoint");
 	bool removed = is_action(entry, "sandgate.sandbox.remove");
+	json_t *all;
 
 	if (is_action(entry, "sandgate.sandbox.create")) {
 		json_object_del(known, sandbox);
@@ -74,11 +75,16 @@ static void learn(json_t *known, const char *sandbox, json_t *entry)
 	/* The stop of one that is not kept: its log went with it. */
 	if (!removed && !json_is_true(json_object_get(entry, "kept")))
 		return;
-	if (removed || json_is_string(checkpoint))
-		json_object_set_new(known, sandbox,
-				    json_pack("{s:O,s:O?,s:b}", "time",
-					      json_object_get(entry, "time"), "checkpoint",
-					      checkpoint, "removed", removed));
+	if (!removed && !json_is_string(checkpoint))
+		return;
+	all = json_incref(json_object_get(json_object_get(known, sandbox), "checkpoints"));
+	all = all ? all : json_array();
+	if (json_is_string(checkpoint))
+		json_array_append(all, checkpoint);
+	json_object_set_new(known, sandbox,
+			    json_pack("{s:O,s:O?,s:b,s:o}", "time", json_object_get(entry, "time"),
+				      "checkpoint", checkpoint, "removed", removed, "checkpoints",
+				      all));
 }
 
 static bool take_entry(void *known, uint64_t seq, struct span line)

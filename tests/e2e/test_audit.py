@@ -220,6 +220,44 @@ def test_a_removed_log_leaves_its_checkpoint(log, person):
     assert sandgate("audit", "verify").status == 1
 
 
+BY_HOST = "against the checkpoint in the host's own log: "
+SWAPS = {
+    "gone": ("rm -rf ../audit", None),
+    "the folder gone": ("mv ../../{name} ../../.gone", None),
+    "begun anew": ("rm -rf ../audit", "again"),
+    "begun anew, and longer": ("rm -rf ../audit", "longer"),
+    "another sandbox's": ("rm -rf * && cp -a ../../{other}/audit/. .", None),
+}
+
+
+@pytest.mark.parametrize("swap", SWAPS)
+def test_a_log_in_its_place_or_none_is_found_by_the_host(log, kept, swap):
+    """Each of them proves itself, with a key of its own; whoever starts it again signs for the new one."""
+    one, sandgate = log.one, log.sandgate
+    other = kept("--net", "none")
+    other.start()
+    other.stop()
+    one.stop()
+    assert log.verify()["holds"]
+    script, then = SWAPS[swap]
+    log.shell(script.format(other=other.name, name=one.name))
+    for _ in range({None: 0, "again": 1, "longer": 4}[then]):
+        one.start()
+        one.stop()
+    row = log.verify()
+    assert not row["holds"], row
+    if "gone" in swap:
+        assert "its log is gone, and was not taken away by `sandgate rm`" in row["why"], row
+    else:
+        assert row["why"].startswith(BY_HOST), row
+        assert ("not the one of the anchor" if then else f"/{other.name}, it had ") in row["why"], row
+    rows = {r["name"]: r for r in json.loads(sandgate("audit", "verify", "--json").out)}
+    assert rows["(host)"]["holds"] and rows[other.name]["holds"] and not rows[one.name]["holds"]
+    assert sandgate("audit", "verify").status == 1
+    log.machine.run("test ! -e .gone || mv .gone " + one.name, person="root",
+                    cwd=f"{STATE['dev']}/sandboxes").check_returncode()
+
+
 def test_a_copy_is_verified_where_it_is(log):
     log.one.stop()
     log.shell("mkdir /tmp/copy && cp *.jsonl hashes edge checkpoint key.pub /tmp/copy && "

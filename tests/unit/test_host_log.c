@@ -136,6 +136,9 @@ static void it_knows_the_last_of_each_sandbox(void **state)
 	assert_int_equal(json_object_size(known), 2);
 	assert_known(known, "one", "second", false);
 	assert_known(known, "gone", "fifth", true);
+	/* All of them: a log that is begun anew signs the later ones as well. */
+	assert_int_equal(
+		json_array_size(json_object_get(json_object_get(known, "one"), "checkpoints")), 2);
 	json_decref(known);
 }
 
