@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "audit/base64.h"
+#include "base/base64.h"
 #include "base/span.h"
 
 enum { DIGEST_OCTETS = 32, DIGEST_TEXT = BASE64_TEXT(DIGEST_OCTETS) };

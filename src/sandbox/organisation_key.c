@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "audit/base64.h"
+#include "base/base64.h"
 
 enum { SIGNATURE_OCTETS = 64 };
 

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "audit/base64.h"
+#include "base/base64.h"
 
 /* RFC 4648, section 10. */
 static void the_vectors_of_rfc_4648(void **state)

@@ -3,8 +3,8 @@
  * base64: RFC 4648, section 4, with padding, and only the one canonical text of any octets: no
  * white space, no missing padding, no bits set in what the padding leaves over (section 3.5).
  */
-#ifndef SG_AUDIT_BASE64_H
-#define SG_AUDIT_BASE64_H
+#ifndef SG_BASE_BASE64_H
+#define SG_BASE_BASE64_H
 
 #include <stdbool.h>
 #include <stddef.h>
