@@ -31,9 +31,11 @@ static int take_file(const char *path, struct judge *j, struct err *e)
 {
 	struct policy_sources s;
 
-	if (sources_read(&j->p.sources, e) || policy_file_read(path, &j->p.policy, NULL, e))
+	if (sources_read(&j->p.sources, e))
 		return -1;
 	s = sandbox_policy_sources(&j->p);
+	if (policy_file_read(path, s.catalogue, &j->p.policy, NULL, e))
+		return -1;
 	if (policy_validate(&j->p.policy, e) || policy_resolve(&j->p.policy, &s, e))
 		return err_prefix(e, "%s", policy_file_name(path));
 	j->rules = ruleset_compile(&j->p.policy, 1, e);

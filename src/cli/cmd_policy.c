@@ -15,7 +15,7 @@ static int load(const char *path, const struct sources *from, struct policy *p, 
 	struct policy_sources s = sources_for(from, NULL, NULL);
 	struct ruleset *rs;
 
-	if (policy_file_read(path, p, NULL, e))
+	if (policy_file_read(path, s.catalogue, p, NULL, e))
 		return -1;
 	if (policy_validate(p, e) || policy_resolve(p, &s, e))
 		return err_prefix(e, "%s", policy_file_name(path));

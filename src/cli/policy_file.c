@@ -95,7 +95,8 @@ static int open_file(const char *path, struct err *e)
 	return fd;
 }
 
-int policy_file_read(const char *path, struct policy *p, struct digest *octets, struct err *e)
+int policy_file_read(const char *path, const struct catalogue *c, struct policy *p,
+		     struct digest *octets, struct err *e)
 {
 	_cleanup_fd_ int fd = open_file(path, e);
 	struct text t = {0};
@@ -110,8 +111,9 @@ int policy_file_read(const char *path, struct policy *p, struct digest *octets, 
 	if (r)
 		r = cannot_read(policy_file_name(path), -r, e);
 	else
-		r = policy_parse(span_of(t.p, t.n), is_json(path, &t) ? POLICY_JSON : POLICY_YAML,
-				 policy_file_name(path), p, e);
+		r = policy_parse_known(span_of(t.p, t.n),
+				       is_json(path, &t) ? POLICY_JSON : POLICY_YAML,
+				       policy_file_name(path), c, p, e);
 	free(t.p);
 	return r;
 }

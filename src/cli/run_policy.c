@@ -259,13 +259,14 @@ static int ask(const struct policy_words *w, const struct catalogue *c, const st
 
 /* What was written in a file, the person's or the project's. 0 or the exit status. */
 static int read_file(const struct policy_words *w, const struct run_project *project,
-		     struct policy_trust *named, struct policy *p, struct err *e)
+		     const struct catalogue *c, struct policy_trust *named, struct policy *p,
+		     struct err *e)
 {
 	struct digest octets;
 
 	if (!w->policy_file)
-		return run_project_read(project, p, e);
-	if (policy_file_read(w->policy_file, p, &octets, e))
+		return run_project_read(project, c, p, e);
+	if (policy_file_read(w->policy_file, c, p, &octets, e))
 		return EXIT_USAGE;
 	return policy_trust_look(named, project->cwd, w->policy_file, &octets, p, &project->trust,
 				 e);
@@ -293,7 +294,7 @@ static int build(const struct policy_words *w, const struct sources *s, struct r
 {
 	bool base_known = project->has_file && project->file.names_network;
 	struct policy before = {0};
-	int rc = read_file(w, project, named, &out->policy, e);
+	int rc = read_file(w, project, s->catalogue, named, &out->policy, e);
 
 	if (rc)
 		return rc;

@@ -166,12 +166,13 @@ int run_project_begin(struct run_project *p, const struct policy_words *w,
 
 /* --- the file --- */
 
-int run_project_read(const struct run_project *p, struct policy *out, struct err *e)
+int run_project_read(const struct run_project *p, const struct catalogue *c, struct policy *out,
+		     struct err *e)
 {
 	policy_init(out);
 	if (!p->has_file)
 		return 0;
-	return policy_parse(trusted_span(&p->file.text), POLICY_YAML, p->file.path, out, e)
+	return policy_parse_known(trusted_span(&p->file.text), POLICY_YAML, p->file.path, c, out, e)
 		       ? EXIT_USAGE
 		       : 0;
 }
@@ -180,7 +181,7 @@ static int show_file(const struct run_project *p, struct err *e)
 {
 	_cleanup_free_ char *text = NULL;
 	struct policy policy;
-	int rc = run_project_read(p, &policy, e);
+	int rc = run_project_read(p, NULL, &policy, e);
 
 	if (rc == 0)
 		text = policy_print_yaml(&policy);

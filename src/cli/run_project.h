@@ -23,8 +23,12 @@ struct run_project {
 int run_project_begin(struct run_project *p, const struct policy_words *w,
 		      const struct catalogue *c, struct err *e) sg_must_check;
 
-/* Reads the project's file into `out`, which is initialised here; without a file it stays so. 0 or the exit status. */
-int run_project_read(const struct run_project *p, struct policy *out, struct err *e) sg_must_check;
+/*
+ * Reads the project's file into `out`, which is initialised here; without a file it stays so. Its
+ * permissions must be those of `c`, unless that is NULL. 0 or the exit status.
+ */
+int run_project_read(const struct run_project *p, const struct catalogue *c, struct policy *out,
+		     struct err *e) sg_must_check;
 
 /* Shows what the file grants and has it confirmed, when its octets are not known. 0 or the exit status. */
 int run_project_confirm(struct run_project *p, const struct policy_words *w,

@@ -119,6 +119,9 @@ bool catalogue_is_language(const struct catalogue *c, const char *id);
 /* The nearest known id, preset or base for a word that is none, or NULL. */
 const char *catalogue_nearest(const struct catalogue *c, const char *word);
 
+/* Is it an id, or a word that stands for others: "model", "languages"? */
+bool catalogue_knows(const struct catalogue *c, const char *word);
+
 /* The message for an id that is none. Returns -1. */
 int catalogue_refuse_unknown(const struct catalogue *c, const char *id, struct err *e);
 

@@ -165,11 +165,14 @@ enum policy_syntax { POLICY_YAML, POLICY_JSON };
 int policy_parse(struct span text, enum policy_syntax syntax, const char *file, struct policy *p,
 		 struct err *e) sg_must_check;
 
+/* The same; `c`: of which every permission must be one. */
+struct catalogue; /* policy/permission.h */
+int policy_parse_known(struct span text, enum policy_syntax syntax, const char *file,
+		       const struct catalogue *c, struct policy *p, struct err *e) sg_must_check;
+
 /* One short-form rule, "TARGET[:PORTS][/PROTO]" or "site:HOST", appended to p. */
 int policy_add_rule(struct policy *p, enum effect effect, const char *text,
 		    struct err *e) sg_must_check;
-
-struct catalogue; /* policy/permission.h */
 
 /*
  * One word of --allow, --deny or --only: a permission id, "-id", a preset, "site:HOST" or a rule.

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "policy/credential_entry.h"
+#include "policy/permission.h"
 #include "policy/quote.h"
 #include "policy/rule_entry.h"
 #include "policy/wire.h"
@@ -18,7 +19,8 @@ enum {
 struct file {
 	struct value_reader v;
 	struct policy *p;
-	const struct node *network; /* the node that set the base; NULL: none did */
+	const struct catalogue *catalogue; /* that knows every permission; NULL: found later */
+	const struct node *network;	   /* the node that set the base; NULL: none did */
 };
 
 static int read_version(void *context, const struct node *key, const struct node *value)
@@ -49,7 +51,7 @@ static int read_network(void *context, const struct node *key, const struct node
 	return policy_set_network(f->p, word, f->v.e) ? node_prefix(f->v.d, value, f->v.e) : 0;
 }
 
-/* An id of the catalogue, or "-id"; whether there is such a one, the catalogue says later. */
+/* An id of the catalogue, or "-id". */
 static bool is_permission_word(const char *word)
 {
 	const char *id = word[0] == '-' ? word + 1 : word;
@@ -72,6 +74,17 @@ static int refuse_permission_word(struct file *f, const struct node *n, const ch
 			  shown);
 }
 
+static int add_permission(struct file *f, const struct node *n, const char *word)
+{
+	const char *id = word[0] == '-' ? word + 1 : word;
+
+	if (f->catalogue && !catalogue_knows(f->catalogue, id))
+		catalogue_refuse_unknown(f->catalogue, id, f->v.e);
+	else if (policy_add_permission(f->p, word, f->v.e) == 0)
+		return 0;
+	return node_prefix(f->v.d, n, f->v.e);
+}
+
 static int read_permissions(void *context, const struct node *key, const struct node *value)
 {
 	struct file *f = context;
@@ -86,8 +99,8 @@ static int read_permissions(void *context, const struct node *key, const struct 
 			return -1;
 		if (!is_permission_word(word) || strncmp(word, "site:", 5) == 0)
 			return refuse_permission_word(f, n, word);
-		if (policy_add_permission(f->p, word, f->v.e))
-			return node_prefix(f->v.d, n, f->v.e);
+		if (add_permission(f, n, word))
+			return -1;
 	}
 	return 0;
 }
@@ -447,7 +460,13 @@ static int parse(struct file *f, struct span text, enum policy_syntax syntax, co
 int policy_parse(struct span text, enum policy_syntax syntax, const char *file, struct policy *p,
 		 struct err *e)
 {
-	struct file f = {.v = {.e = e}, .p = p};
+	return policy_parse_known(text, syntax, file, NULL, p, e);
+}
+
+int policy_parse_known(struct span text, enum policy_syntax syntax, const char *file,
+		       const struct catalogue *c, struct policy *p, struct err *e)
+{
+	struct file f = {.v = {.e = e}, .p = p, .catalogue = c};
 
 	return parse(&f, text, syntax, file, FILE_KEYS);
 }

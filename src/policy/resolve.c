@@ -29,6 +29,12 @@ static size_t place_of(const struct catalogue *c, const struct permission *p)
 	return (size_t)(p - c->permissions);
 }
 
+bool catalogue_knows(const struct catalogue *c, const char *word)
+{
+	return catalogue_permission(c, word) || strcmp(word, word_model) == 0 ||
+	       strcmp(word, word_languages) == 0;
+}
+
 /* ---- Switching ---- */
 
 static int switch_id(struct resolving *r, const char *id, bool on, unsigned depth);

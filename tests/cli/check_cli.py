@@ -223,7 +223,11 @@ def permissions_of_a_file_are_shown_and_must_be_known():
     assert on == sorted(on) and all(permission["says"] for permission in model["permissions"])
     assert "install:rust" in run("policy", "check", "ids.yaml").stdout
     write("permissions: [install:rst]\n", "ids.yaml")
-    refused(run("policy", "check", "ids.yaml"), "ids.yaml: permission `install:rst`", "did you mean `install:rust`")
+    refused(run("policy", "check", "ids.yaml"), "ids.yaml:1:15: permission `install:rst`", "did you mean `install:rust`")
+    write("network: locked\npermissions:\n  - model\n  - languages\n  - -gitub\n", "ids.yaml")
+    for command in (("policy", "check", "ids.yaml"), ("net", "explain", "--policy", "ids.yaml", "a.example"),
+                    ("run", "--policy", "ids.yaml", "--", "true")):
+        refused(run(*command), "ids.yaml:5:5: permission `gitub`", "did you mean `github`")
     write("permissions: [site:example.com]\n", "ids.yaml")
     refused(run("policy", "check", "ids.yaml"), "ids.yaml:1:15", "`allow`")
     write("version: 7\n", "ids.yaml")
