@@ -206,6 +206,12 @@ static void put_verdict(struct event_printer *p, const struct record *r, struct 
 	put_number(out, "generation", r->generation);
 }
 
+/* A request that the broker carried is noted once, when it is over. */
+static bool is_over(const struct record *r)
+{
+	return r->kind == RECORD_END || r->bytes_out || r->bytes_in || r->duration_ms;
+}
+
 void event_print(struct event_printer *p, const struct record *r, struct buf *out)
 {
 	put_time(out, r->time_ms);
@@ -214,7 +220,7 @@ void event_print(struct event_printer *p, const struct record *r, struct buf *ou
 	put_string(out, "verdict", r->kind == RECORD_DENY ? "deny" : "allow");
 	put_target(out, r);
 	put_verdict(p, r, out);
-	if (r->kind == RECORD_END) {
+	if (is_over(r)) {
 		put_number(out, "bytes_out", r->bytes_out);
 		put_number(out, "bytes_in", r->bytes_in);
 		put_number(out, "duration_ms", r->duration_ms);

@@ -77,3 +77,19 @@ bool record_valid(const struct record *r)
 	return is_text(r->method, sizeof(r->method)) && is_text(r->path, sizeof(r->path)) &&
 	       is_text(r->rule, sizeof(r->rule)) && is_text(r->permission, sizeof(r->permission));
 }
+
+void record_put_text(char *out, size_t size, struct span s)
+{
+	size_t n = s.n < size - 1 ? s.n : size - 1;
+
+	for (size_t i = 0; i < n; i++)
+		out[i] = s.p[i] >= 0x20 && s.p[i] <= 0x7e ? (char)s.p[i] : '?';
+	out[n] = 0;
+}
+
+void record_put_path(char *out, size_t size, struct span path)
+{
+	const uint8_t *mark = path.n ? memchr(path.p, '?', path.n) : NULL;
+
+	record_put_text(out, size, mark ? span_of(path.p, (size_t)(mark - path.p)) : path);
+}

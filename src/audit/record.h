@@ -48,7 +48,7 @@ enum {
 struct record {
 	int64_t time_ms; /* of the wall clock, since 1970 */
 	uint64_t generation;
-	uint64_t bytes_out, bytes_in; /* RECORD_END; else 0 */
+	uint64_t bytes_out, bytes_in; /* RECORD_END, and of a request that the broker carried; else 0 */
 	uint64_t duration_ms;
 	uint8_t kind, proto;
 	uint8_t reason; /* enum reason */
@@ -114,6 +114,10 @@ void ring_read_totals(const struct ring *r, struct record_totals *out);
  * they count is among those, or found no room, or was lost with a gate. False: a put was under way.
  */
 bool ring_read_settled(const struct ring *r, struct record_totals *out, uint64_t *put);
+
+/* Into a text of a record: what is not printable ASCII becomes '?'; a path loses its query. */
+void record_put_text(char *out, size_t size, struct span text);
+void record_put_path(char *out, size_t size, struct span path);
 
 /* Is every field within its bounds and all text printable? For what ring_take() gave. */
 bool record_valid(const struct record *r);

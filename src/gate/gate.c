@@ -54,10 +54,10 @@ int gate_main(const struct gate_setup *s)
 
 	signal(SIGPIPE, SIG_IGN);
 	if (begin(&gate, s, &e) != 0) {
-		control_say_failed(s->control, &e);
+		requests_say_failed(s->control, &e);
 		return EXIT_GATE_FAILED;
 	}
-	if (!control_say_ready(gate.control))
+	if (!requests_say(gate.control, json_pack("{s:s}", "op", "ready")))
 		return EXIT_GATE_FAILED;
 	r = loop_run(gate.loop);
 	return r == 0 ? EXIT_SUCCESS : EXIT_GATE_FAILED;

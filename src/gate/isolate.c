@@ -14,7 +14,6 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-#include "gate/control.h"
 #include "gate/datagram_flow.h"
 #include "gate/flow.h"
 #include "gate/pipes.h"
@@ -23,6 +22,7 @@
 #include "gate/tun.h"
 #include "io/loop.h"
 #include "io/passed_fd.h"
+#include "io/requests.h"
 #include "io/sealed_memory.h"
 
 /* linux/landlock.h of Debian 12 ends before these (ABI 4 and 6; include/uapi/linux/landlock.h). */
@@ -73,7 +73,7 @@ static const int sanitizer_syscalls[] = {
 static const int *const allowed[] = {
 	base_syscalls,		loop_syscalls,	    sanitizer_syscalls,	  tun_syscalls,
 	pipes_syscalls,		flow_syscalls,	    handshake_syscalls,	  dial_syscalls,
-	relay_syscalls,		datagrams_syscalls, datagram_io_syscalls, control_syscalls,
+	relay_syscalls,		datagrams_syscalls, datagram_io_syscalls, requests_syscalls,
 	sealed_memory_syscalls, passed_fd_syscalls, publish_syscalls,	  resolver_syscalls,
 };
 

@@ -62,22 +62,14 @@ static int64_t wall_ms(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-static void put_text(char *out, size_t size, struct span s)
-{
-	size_t n = s.n < size - 1 ? s.n : size - 1;
-
-	for (size_t i = 0; i < n; i++)
-		out[i] = s.p[i] >= 0x20 && s.p[i] <= 0x7e ? (char)s.p[i] : '?';
-	out[n] = 0;
-}
-
 static const char *text_of_rule(struct journal *j, const struct rule *r)
 {
 	struct rule_text *kept = &j->kept[(uintptr_t)r / sizeof(*r) % KEPT_TEXTS];
 	char text[RULE_TEXT_MAX];
 
 	if (kept->rule != r) {
-		put_text(kept->text, sizeof(kept->text), span_of_string(rule_format(r, text)));
+		record_put_text(kept->text, sizeof(kept->text),
+				span_of_string(rule_format(r, text)));
 		kept->rule = r;
 	}
 	return kept->text;
@@ -90,15 +82,8 @@ static void put_rule(struct journal *j, const struct rule *r)
 	j->record.rule[0] = 0;
 	if (r)
 		strcpy(j->record.rule, text_of_rule(j, r));
-	put_text(j->record.permission, sizeof(j->record.permission),
-		 span_of_string(permission ? permission : ""));
-}
-
-static struct span without_query(struct span path)
-{
-	const uint8_t *mark = path.n ? memchr(path.p, '?', path.n) : NULL;
-
-	return mark ? span_of(path.p, (size_t)(mark - path.p)) : path;
+	record_put_text(j->record.permission, sizeof(j->record.permission),
+			span_of_string(permission ? permission : ""));
 }
 
 static void put_record(struct journal *j, const struct event *e)
@@ -120,8 +105,8 @@ static void put_record(struct journal *j, const struct event *e)
 	r->has_addr = e->addr != NULL;
 	if (e->addr)
 		r->addr = *e->addr;
-	put_text(r->method, sizeof(r->method), span_of_string(e->method ? e->method : ""));
-	put_text(r->path, sizeof(r->path), without_query(e->path));
+	record_put_text(r->method, sizeof(r->method), span_of_string(e->method ? e->method : ""));
+	record_put_path(r->path, sizeof(r->path), e->path);
 	put_rule(j, e->rule);
 	ring_put(j->ring, j->wake, r);
 }

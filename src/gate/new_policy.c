@@ -8,31 +8,14 @@
 #include "gate/names.h"
 #include "io/sealed_memory.h"
 
-static int by_octet(const void *a, const void *b)
-{
-	return *(const uint8_t *)a - *(const uint8_t *)b;
-}
-
-/* glibc's qsort() asks how much memory there is, once, the first time it sorts more than 1 KiB. */
-void new_policy_prepare(void)
-{
-	uint8_t octets[2048] = {0};
-
-	qsort(octets, sizeof(octets), 1, by_octet);
-}
-
 static struct ruleset *read_rules(int fd, uint64_t generation, struct err *e)
 {
-	struct ruleset *rules = NULL;
-	struct policy p;
+	struct ruleset *rules;
 	struct span wire;
 
 	if (sealed_memory_map(fd, POLICY_WIRE_MAX, "policy", &wire, e) != 0)
 		return NULL;
-	if (policy_parse_wire(wire, &p, e) == 0) {
-		rules = ruleset_compile(&p, generation, e);
-		policy_free(&p);
-	}
+	rules = ruleset_compile_wire(wire, generation, e);
 	sealed_memory_unmap(wire);
 	return rules;
 }

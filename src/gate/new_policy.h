@@ -10,12 +10,6 @@
 
 #include "gate/context.h"
 
-/* Octets of the wire form; a million names are about 60 MiB. */
-enum { POLICY_WIRE_MAX = 256 * 1024 * 1024 };
-
-/* Before isolation: what the C library looks up once for the sorting of a long policy. */
-void new_policy_prepare(void);
-
 /*
  * `fd` is a memfd whose contents cannot change any more, with the wire form of a policy; it stays the
  * caller's. Generations only rise. 0, or -1 with the message, and the present policy stands.

@@ -260,6 +260,31 @@ static void free_table(struct table *t)
 	free(t->slots);
 }
 
+struct ruleset *ruleset_compile_wire(struct span wire, uint64_t generation, struct err *e)
+{
+	struct ruleset *rules;
+	struct policy p;
+
+	if (policy_parse_wire(wire, &p, e) != 0)
+		return NULL;
+	rules = ruleset_compile(&p, generation, e);
+	policy_free(&p);
+	return rules;
+}
+
+static int by_octet(const void *a, const void *b)
+{
+	return *(const uint8_t *)a - *(const uint8_t *)b;
+}
+
+/* glibc's qsort() asks how much memory there is, once, the first time it sorts more than 1 KiB. */
+void ruleset_prepare(void)
+{
+	uint8_t octets[2048] = {0};
+
+	qsort(octets, sizeof(octets), 1, by_octet);
+}
+
 void ruleset_free(struct ruleset *rs)
 {
 	if (!rs)

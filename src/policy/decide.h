@@ -136,6 +136,11 @@ char *remedy_format_permission(const struct remedy_for *who, const char *id, cha
 
 /* Compiles; the ruleset keeps its own copy of everything. NULL with a message on failure. */
 struct ruleset *ruleset_compile(const struct policy *p, uint64_t generation, struct err *e);
+/* The same from the wire form that the supervisor hands out (docs/protocol.md). */
+enum { POLICY_WIRE_MAX = 256 * 1024 * 1024 }; /* octets; a million names are about 60 MiB */
+struct ruleset *ruleset_compile_wire(struct span wire, uint64_t generation, struct err *e);
+/* Before isolation: what the C library looks up once for the sorting of a long policy. */
+void ruleset_prepare(void);
 void ruleset_free(struct ruleset *rs);
 uint64_t ruleset_generation(const struct ruleset *rs);
 /*
