@@ -120,6 +120,14 @@ struct policy_sources sandbox_policy_sources(const struct sandbox_policy *p)
 
 /* --- its change --- */
 
+/* What went wrong with what is kept of a sandbox names it already. */
+static bool names_it(const char *why, const char *name)
+{
+	size_t n = strlen(name);
+
+	return strncmp(why, name, n) == 0 && why[n] == ':';
+}
+
 /* Words that are not right, and not something that went wrong, are told apart by the answer. */
 static json_t *take_error(json_t *answer, const char *name, int *status, struct err *e)
 {
@@ -127,7 +135,9 @@ static json_t *take_error(json_t *answer, const char *name, int *status, struct 
 
 	if (!why)
 		return answer;
-	err_set(e, "%s: %s", name, why);
+	err_set(e, "%s", why);
+	if (!names_it(why, name))
+		err_prefix(e, "%s", name);
 	*status = json_is_true(json_object_get(answer, "failed")) ? EXIT_SANDGATE : EXIT_USAGE;
 	json_decref(answer);
 	return NULL;

@@ -11,7 +11,7 @@ from subprocess import DEVNULL
 
 import pytest
 
-from program import descendants, read_proc, wait_until
+from program import Kept, descendants, read_proc, wait_until
 
 BOTH = pytest.mark.parametrize("person", ["dev", "root"])
 REFUSALS_A_MINUTE = 20
@@ -254,3 +254,69 @@ def test_checkpoints_reach_the_anchor(world, sandgate, started):
     stop = [e for e in host if e["action"] == "sandgate.sandbox.stop" and e["sandbox"] == one.name]
     assert stop[-1]["checkpoint"] == last and stop[-1]["kept"] is True
     assert stop[-1]["totals"] == {"not-in-policy": 1}
+
+
+# Many exchanges, so that the connection log grows as fast as it may.
+SCAN = """
+import socket
+for n in range({most}):
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.setblocking(False)
+    try: s.sendto(b"x", ("93.184.9.%d" % (n % 100 + 1), 1000 + n % 300))
+    except OSError: pass
+    s.close()
+"""
+
+
+@pytest.fixture
+def small_disk(world, sandgate):
+    """A disk of 4 MiB for what is kept; fill(True) fills it, fill(False) makes room again."""
+    machine = world.machine
+    folder = "/var/lib/sandgate" if sandgate.person == "root" else "/home/dev/.local/state/sandgate"
+
+    def shell(script):
+        done = machine.run(script, person="root")
+        assert done.returncode == 0, done
+
+    def fill(full):
+        shell(f"! dd if=/dev/zero of={folder}/fill bs=1k 2>/dev/null" if full else f"rm {folder}/fill")
+    machine.run(["mkdir", "-p", folder], sandgate.person)
+    owner = "0" if sandgate.person == "root" else "1000"
+    shell(f"mount -t tmpfs -o size=4m,mode=700,uid={owner},gid={owner} small {folder}")
+    yield fill
+    shell(f"umount --lazy {folder}")
+
+
+@BOTH
+def test_a_full_disk_under_a_sandbox_that_runs(world, sandgate, small_disk, person):
+    """It is refused and served as before, no change is half made, and every refusal is in the sum."""
+    world.site("full.example.com")
+    one = Kept(sandgate, sandgate.new_name(), "--only", "full.example.com")
+    try:
+        one.start()
+        assert one.exec(["python3", "-c", SCAN.format(most=500)]).ok
+        small_disk(True)
+        assert one.exec(["python3", "-c", SCAN.format(most=4000)], timeout=60).ok
+        assert one.exec("curl -sS http://full.example.com/").ok
+        change = sandgate("net", "allow", one.name, "new.example.com")
+        assert change.status == 125 and change.err == (
+            f"sandgate: {one.name}: what is to be kept of it cannot be written: no space left; "
+            "make room there\n"), change
+        assert sandgate.json("net", "policy", one.name)["generation"] == 1
+        small_disk(False)
+        wait_until(lambda: actions(one, "sandgate.audit.recovered"), what="the log to go on")
+        recovered, = actions(one, "sandgate.audit.recovered")
+        assert recovered["why"] == "No space left on device" and recovered["since"] < recovered["time"]
+        assert sandgate("net", "allow", one.name, "new.example.com").ok
+        seen = sandgate.json("egress", one.name)["flows"]["refused"]
+        one.stop()
+        # The scan, and nothing else: the lookups of a name that is allowed are no refusals.
+        assert seen == 4500 and totals(one) == {"not-in-policy": 4500}
+        written, suppressed = refused(one)
+        assert written + suppressed == 4500 and written <= 3 * REFUSALS_A_MINUTE
+        verified(one)
+        one.start()
+        one.stop()
+        verified(one)
+    finally:
+        assert sandgate("rm", "--force", one.name).ok
