@@ -12,6 +12,7 @@
 
 #include "cli/doctor.h"
 #include "cli/proc_file.h"
+#include "sandbox/engine_bwrap.h"
 #include "sandbox/runtime_dir.h"
 
 enum {
@@ -23,12 +24,13 @@ enum {
 	BWRAP_MINOR = 8, /* --disable-userns */
 };
 
-extern char **environ;
-
-/* The first line that `bwrap --version` prints, or false. */
-static bool bwrap_version(char *out, size_t n)
+/*
+ * The first line that `bwrap --version` prints, or false. The one that would be used: PATH may
+ * begin in a folder that an agent writes.
+ */
+static bool bwrap_version(const char *bwrap, char *out, size_t n)
 {
-	char *argv[] = {"bwrap", "--version", NULL};
+	char *argv[] = {"bwrap", "--version", NULL}, *no_environment[] = {NULL};
 	posix_spawn_file_actions_t actions;
 	int pipes[2], status = -1, r;
 	ssize_t got = -1;
@@ -38,7 +40,7 @@ static bool bwrap_version(char *out, size_t n)
 		return false;
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_adddup2(&actions, pipes[1], STDOUT_FILENO);
-	r = posix_spawnp(&pid, argv[0], &actions, NULL, argv, environ);
+	r = posix_spawn(&pid, bwrap, &actions, NULL, argv, no_environment);
 	posix_spawn_file_actions_destroy(&actions);
 	close(pipes[1]);
 	if (r == 0) {
@@ -54,12 +56,13 @@ static bool bwrap_version(char *out, size_t n)
 
 void doctor_bwrap(struct finding *f)
 {
+	const char *bwrap = engine_find();
 	char line[128];
 	int major, minor;
 
-	if (!bwrap_version(line, sizeof(line)))
+	if (!bwrap || !bwrap_version(bwrap, line, sizeof(line)))
 		finding_bad(f, FINDING_MISSING, "apt-get install bubblewrap",
-			    "no bwrap that runs is in PATH");
+			    "no bwrap that runs is in /usr/bin");
 	else if (sscanf(line, "bubblewrap %d.%d", &major, &minor) != 2 ||
 		 (major == BWRAP_MAJOR && minor < BWRAP_MINOR))
 		finding_bad(f, FINDING_MISSING, "install bubblewrap 0.8 or later",

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What happens when a part dies or is missing: closed, said, and nothing left."""
 
+import json
 import os
 import signal
 import subprocess
@@ -188,8 +189,10 @@ def test_doctor_names_what_is_missing(world, sandgate):
     """demands.md, DNS 31: `doctor` names the missing part."""
     done = world.machine.run(
         ["unshare", "-m", "sh", "-c", "mount --bind /dev/null /usr/bin/bwrap && exec setpriv --reuid "
-         f"1000 --regid 1000 --clear-groups {sandgate.path} doctor"], person="root")
-    assert done.returncode != 0 and "bubblewrap" in done.stdout + done.stderr, done
+         f"1000 --regid 1000 --clear-groups {sandgate.path} doctor --json"], person="root")
+    row = next(row for row in json.loads(done.stdout) if row["check"] == "bubblewrap")
+    assert done.returncode == 1 and row["status"] == "missing", done
+    assert "apt-get install bubblewrap" in row["fix"]
 
 
 def test_a_runtime_folder_that_is_not_the_persons_is_not_used(world, sandgate):
