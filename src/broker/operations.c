@@ -210,7 +210,7 @@ struct admission operations_admit(const struct asked *a)
 
 static bool is_read(const struct admission *x)
 {
-	return !x->permission->personal && !(x->operation && x->operation->write);
+	return !x->permission->personal && !permission_writes(x->permission);
 }
 
 /* One that only reads, rather than one that writes or is a person's own; then that with less. */

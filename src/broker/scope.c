@@ -25,10 +25,15 @@ static bool are_actions(struct span actions, enum scope_width width)
 	return true;
 }
 
+static bool is_letter_or_digit(uint8_t c)
+{
+	return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
+}
+
 static bool is_repository(struct span name)
 {
 	for (size_t i = 0; i < name.n; i++)
-		if (!http_is_token_octet(name.p[i]) && name.p[i] != '/' && name.p[i] != ':')
+		if (!is_letter_or_digit(name.p[i]) && !(name.p[i] && strchr("._-/:", name.p[i])))
 			return false;
 	return name.n > 0;
 }
