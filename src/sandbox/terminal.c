@@ -60,6 +60,22 @@ static void take_back(struct terminal *t)
 		hand_to(t, t->own);
 }
 
+/*
+ * The signal goes to the whole job and waits here, where it is blocked, until it is let in. A SIGCONT
+ * that comes in between, from a shell that saw the others stop, takes it away again; a SIGSTOP of one's
+ * own would stop after that SIGCONT, and nobody would send another.
+ */
+static void stop_own_job(int signo)
+{
+	sigset_t one;
+
+	sigemptyset(&one);
+	sigaddset(&one, signo);
+	kill(0, signo);
+	sigprocmask(SIG_UNBLOCK, &one, NULL);
+	sigprocmask(SIG_BLOCK, &one, NULL);
+}
+
 void terminal_stop_job(struct terminal *t, int signo)
 {
 	struct termios inside;
@@ -70,9 +86,7 @@ void terminal_stop_job(struct terminal *t, int signo)
 	t->given = false;
 	if (had && t->has_modes)
 		tcsetattr(t->fd, TCSADRAIN, &t->modes);
-	/* The others of the job by the signal itself; it is blocked here, and SIGSTOP is not. */
-	kill(0, signo == SIGSTOP ? SIGTSTP : signo);
-	kill(getpid(), SIGSTOP);
+	stop_own_job(signo == SIGSTOP ? SIGTSTP : signo);
 	if (had && own_job_has_it(t)) {
 		give(t);
 		if (saved)
