@@ -14,6 +14,7 @@ struct pair_exchange {
 	struct codec_pair *pair;
 	bool with_server, with_client; /* the codecs that know it */
 	bool answered;		       /* the final head was passed on */
+	uint64_t seen;		       /* octets of the request's body that were told */
 };
 
 static struct pair_exchange *exchange_of(struct exchange *x)
@@ -80,10 +81,34 @@ static void on_answer(struct exchange *x, struct message *m)
 		e->pair->server->ops->send_answer(e->pair->server, x, m);
 }
 
+/* What lies in the ring and was not told yet, which may be in two pieces. */
+static void tell_body(struct pair_exchange *e)
+{
+	struct body view = e->x.up;
+
+	if (!e->pair->body || e->x.opaque)
+		return;
+	while (view.n) {
+		struct span piece = body_peek(&view);
+		size_t old = (size_t)(e->seen - view.passed);
+
+		old = old < piece.n ? old : piece.n;
+		e->pair->body(e->pair->ctx, span_of(piece.p + old, piece.n - old), false);
+		e->seen += piece.n - old;
+		view.at = (view.at + piece.n) % BODY_ROOM;
+		view.n -= piece.n;
+		view.passed += piece.n;
+	}
+	if (e->x.up.ended)
+		e->pair->body(e->pair->ctx, span_of(NULL, 0), true);
+}
+
 static void on_filled(struct exchange *x, struct codec *c)
 {
 	struct pair_exchange *e = exchange_of(x);
 
+	if (c->server)
+		tell_body(e);
 	if (c->server && e->with_client)
 		e->pair->client->ops->resume_send(e->pair->client, x);
 	else if (!c->server && e->with_server)

@@ -15,6 +15,8 @@ struct codec_pair {
 	struct pair_exchange *exchange; /* the one under way */
 	/* Called for every request before an octet of it goes on. False: it gets 403. */
 	bool (*judge)(void *ctx, struct message *request);
+	/* May be NULL. Octets of the body of the request judged last; `whole`: it ended with them. */
+	void (*body)(void *ctx, struct span octets, bool whole);
 	void *ctx;
 	unsigned failures; /* of either side of an exchange */
 };
