@@ -23,7 +23,7 @@ FULL = os.environ.get("SANDGATE_FULL") == "1"
 MUTANTS = 5000 if FULL else 400
 
 RELAY, FRONT, RECORDER = 8001, 8002, 8003
-RECORDER_JS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "relay", "recorder.js")
+RECORDER_JS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "broker", "recorder.js")
 
 NGINX = f"""
 daemon off; master_process off; user root; pid nginx.pid; error_log stderr crit;
@@ -186,7 +186,7 @@ def judged_whole(judged):
 @pytest.fixture(params=FRONTS)
 def chain(request, tmp_path, program, needs):
     needs(request.param, "node")
-    relay = os.path.join(os.path.dirname(program), "tests", "e2e", "relay", "relay")
+    relay = os.path.join(os.path.dirname(program), "tests", "broker", "relay")
     made = Chain(tmp_path, relay, request.param)
     yield made
     made.loop.close()
