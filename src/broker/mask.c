@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mask: echoes of the secrets in answers (credential.h), each octet of one replaced by `*`, so that lengths stay.
+ *
+ * What may be the begin of an echo is not ready, and comes again with what follows it; so there is no state but
+ * how much has gone on.
+ */
+#include "broker/body.h"
+#include "broker/vault_state.h"
+#include "http/text.h"
+
+enum { MASKED_MAX = 64 * 1024 };
+_Static_assert(SHAPE_ESCAPE_MAX * (SECRET_MAX + 2) / 3 * 4 < BODY_ROOM,
+	       "the longest shape fits into a body, or what is held back would wait for ever");
+
+struct mask {
+	const struct vault *v;
+	size_t passed;
+};
+
+/* ---- One text ---- */
+
+/* The octets that may not go on yet are those from here on; text.n when there are none. */
+static size_t mask_part(const struct part *p, uint8_t *text, size_t n, size_t begin_max)
+{
+	struct shape_found found;
+	size_t from = 0;
+
+	while (shapes_find(&p->shapes, span_of(text, n), from, &found)) {
+		if (found.at >= begin_max)
+			break;
+		if (found.cut)
+			return found.at;
+		memset(text + found.at, '*', found.n);
+		from = found.at + found.n;
+	}
+	return n;
+}
+
+static size_t mask_text(const struct vault *v, uint8_t *text, size_t n, size_t begin_max)
+{
+	size_t ready = n;
+
+	for (size_t i = 0; i < v->list.n; i++)
+		for (size_t part = 0; part < SECRET_PARTS; part++) {
+			const struct part *p = v->held[i].part[part];
+			size_t upto = p && p->shapes.n ? mask_part(p, text, n, begin_max) : n;
+
+			ready = upto < ready ? upto : ready;
+		}
+	return ready;
+}
+
+static bool has_secrets(const struct vault *v)
+{
+	for (size_t i = 0; i < v->list.n; i++)
+		for (size_t part = 0; part < SECRET_PARTS; part++)
+			if (v->held[i].part[part])
+				return true;
+	return false;
+}
+
+/* ---- Heads ---- */
+
+/* Spans of a message point into its own memory, which may be written. */
+void vault_mask_head(struct vault *v, struct message *answer)
+{
+	for (size_t i = 0; i < answer->n_fields; i++) {
+		struct span *value = &answer->fields[i].value, *name = &answer->fields[i].name;
+
+		mask_text(v, (uint8_t *)value->p, value->n, value->n);
+		mask_text(v, (uint8_t *)name->p, name->n, name->n);
+	}
+}
+
+/* ---- Bodies ---- */
+
+static bool ends_with(struct span s, const char *end)
+{
+	size_t n = strlen(end);
+
+	return s.n >= n && http_is_word(http_span_from(s, s.n - n), end);
+}
+
+static bool begins_with(struct span s, const char *begin)
+{
+	size_t n = strlen(begin);
+
+	return s.n >= n && http_is_word(span_of(s.p, n), begin);
+}
+
+/* What a server sends without a type is read as text by whoever shows it. */
+static bool is_text_type(struct span type)
+{
+	static const char *const words[] = {
+		"application/json",	  "application/xml",
+		"application/javascript", "application/x-ndjson",
+		"application/yaml",	  "application/x-www-form-urlencoded",
+		"application/graphql",	  "application/problem+json",
+	};
+	struct span s = http_trim(http_take_until(&type, ';'));
+
+	if (s.n == 0 || begins_with(s, "text/") || ends_with(s, "+json") || ends_with(s, "+xml"))
+		return true;
+	for (size_t i = 0; i < sg_array_len(words); i++)
+		if (http_is_word(s, words[i]))
+			return true;
+	return false;
+}
+
+static bool is_text(const struct message *answer)
+{
+	const struct field *type = message_find(answer, "content-type", NULL);
+	const struct field *coding = message_find(answer, "content-encoding", NULL);
+
+	if (coding && !http_is_word(coding->value, "identity"))
+		return false;
+	return !type || is_text_type(type->value);
+}
+
+struct mask *mask_new(struct vault *v, const struct message *answer)
+{
+	struct mask *m = has_secrets(v) && is_text(answer) ? calloc(1, sizeof(*m)) : NULL;
+
+	if (m)
+		m->v = v;
+	return m;
+}
+
+void mask_apply(struct mask *m, uint8_t *octets, size_t n, size_t *ready)
+{
+	*ready = n;
+	if (m->passed < MASKED_MAX)
+		*ready = mask_text(m->v, octets, n, MASKED_MAX - m->passed);
+	m->passed += *ready;
+}
+
+void mask_free(struct mask *m)
+{
+	free(m);
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * vault: the secrets of one sandbox, and the state of each. What a request gets of them is credential.h's.
+ *
+ *	wanted --put--> ready --its time is over--> wanted
+ *	   \--fail--> failed --put--> ready
+ *
+ * A secret comes in by vault_put() and leaves only in a request to the server that it is bound to. Everything
+ * that is made of it lies in locked memory (locked.h), or in the request.
+ */
+#ifndef SG_BROKER_VAULT_H
+#define SG_BROKER_VAULT_H
+
+#include "broker/credential.h"
+
+enum {
+	SECRET_MIN = 8, /* a shorter one could not be told from other text in an answer */
+	SECRET_MAX = 8000,
+};
+
+/* What belongs to one credential; all but the key id are masked in answers. */
+enum secret_part {
+	PART_VALUE,    /* what is added: a token, a password, the secret key of AWS */
+	PART_PREVIOUS, /* the value before: an answer to a request that had it may be under way */
+	PART_KEY_ID,   /* AWS: the access key id */
+	PART_SESSION,  /* AWS: the session token, if any */
+	PART_REFRESH,  /* OAuth: the refresh token */
+	PART_CLIENT_SECRET, /* OAuth: the client's, if any */
+	SECRET_PARTS,
+};
+
+/* Copies the list. NULL with the error. */
+struct vault *vault_new(const struct credential_list *list, struct err *e);
+void vault_free(struct vault *v);
+
+size_t vault_count(const struct vault *v);
+const struct credential *vault_credential(const struct vault *v, size_t i);
+/* For the environment of the sandbox. */
+const char *vault_placeholder(const struct vault *v, size_t i);
+
+/*
+ * Keeps a part; the caller wipes its own copy. The value makes the credential ready until `expires_at`, in
+ * seconds since 1970, 0: for ever. 0, or -1 with a sentence piece that never holds the secret.
+ */
+int vault_put(struct vault *v, size_t i, enum secret_part part, struct span secret,
+	      int64_t expires_at, struct err *e) sg_must_check;
+
+/*
+ * Keeps what a source printed (policy/secret_text.h): for a credential with `refresh` as the refresh token, for
+ * AWS as the keys, else as the value.
+ */
+int vault_put_source(struct vault *v, size_t i, struct span printed, struct err *e) sg_must_check;
+
+/* Its source failed; `why` is for the client's person and the log. */
+void vault_fail(struct vault *v, size_t i, const char *why);
+
+/* A part, or an empty span; valid until the next put. */
+struct span vault_part(const struct vault *v, size_t i, enum secret_part part);
+
+/*
+ * The first credential from `from` on that has to be fetched or refreshed, or will have to within the next
+ * minute; vault_count() when there is none.
+ */
+size_t vault_next_wanted(const struct vault *v, size_t from);
+
+/* Why the last vault_apply() said CREDENTIAL_MISSING, STRICT or MISPLACED: a sentence piece. */
+const char *vault_why(const struct vault *v);
+
+/*
+ * Does the signature of this request cover its body? Then vault_apply() says CREDENTIAL_MISSING, and
+ * vault_apply_whole() is to be asked, with all of the body.
+ */
+bool vault_wants_body(const struct vault *v, const struct message *request);
+enum credential_result vault_apply_whole(struct vault *v, struct message *request, struct span body,
+					 const char **which);
+
+#endif
