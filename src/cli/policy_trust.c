@@ -11,18 +11,6 @@
 
 /* --- who could have written it --- */
 
-static bool is_of_a_sandbox(const struct trust *trust, const char *path)
-{
-	char folder[PATH_MAX];
-	char *slash;
-
-	strcpy(folder, path);
-	slash = strrchr(folder, '/');
-	if (slash)
-		slash[slash == folder] = 0;
-	return trust_languages(trust, folder) != NULL;
-}
-
 struct search {
 	const struct trust *trust;
 	bool exposed;
@@ -33,7 +21,7 @@ static bool look_at_link(void *ctx, const char *link)
 {
 	struct search *s = ctx;
 
-	s->exposed |= is_of_a_sandbox(s->trust, link);
+	s->exposed |= trust_was_shared(s->trust, link);
 	return true;
 }
 
@@ -45,7 +33,7 @@ static bool is_exposed(const char *path, const struct trust *trust)
 	/* What goes round was read all the same: it has changed since. */
 	if (!path_resolve_each(&host_tree, path, real, look_at_link, &s))
 		return true;
-	return s.exposed || is_of_a_sandbox(trust, real);
+	return s.exposed || trust_was_shared(trust, real);
 }
 
 /* --- looking, asking, recording --- */

@@ -140,14 +140,15 @@ static int find_languages(struct run_project *p, const struct policy_words *w,
 static int read_trust(struct run_project *p, struct err *e)
 {
 	struct err why;
-	_cleanup_fd_ int dir = state_dir_open(true, &why);
+	int rc = trust_read_if_kept(&p->trust, &why);
 
-	if (dir >= 0)
-		return trust_read(&p->trust, e) ? EXIT_SANDGATE : 0;
-	if (!p->has_file)
+	if (rc == 0 || (rc > 0 && !p->has_file))
 		return 0;
-	err_set(e, "%s: what you confirm cannot be kept: %s; --no-project runs without it",
-		p->file.path, why.text);
+	if (rc < 0)
+		*e = why;
+	else
+		err_set(e, "%s: what you confirm cannot be kept: %s; --no-project runs without it",
+			p->file.path, why.text);
 	return EXIT_SANDGATE;
 }
 

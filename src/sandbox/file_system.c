@@ -263,6 +263,39 @@ struct place {
 	char dest[PATH_MAX];   /* inside */
 };
 
+/* A link that a sandbox may have made. */
+struct foreign_link {
+	const struct planner *b;
+	char path[PATH_MAX]; /* empty: none */
+};
+
+static bool is_own_link(void *ctx, const char *link)
+{
+	struct foreign_link *f = ctx;
+	const struct file_request *r = f->b->r;
+	bool in_workdir = !f->b->p->warning && path_holds(r->cwd, link);
+
+	if (!in_workdir && !(r->was_shared && r->was_shared(r->was_shared_ctx, link)))
+		return true;
+	strcpy(f->path, link);
+	return false;
+}
+
+/* What the option names must not be of an earlier sandbox's choice. */
+static int check_links(struct planner *b, const char *option, const char *written, const char *tidy)
+{
+	struct foreign_link f = {.b = b};
+	char real[PATH_MAX];
+
+	if (path_resolve_each(b->r->host, tidy, real, is_own_link, &f) || !f.path[0])
+		return 0;
+	return err_set(
+		b->e,
+		"%s %s: %s is a link in a folder that a sandbox may write, so it leads where "
+		"one wanted it to; name the place itself",
+		option, written, f.path);
+}
+
 static int find_place(struct planner *b, const char *option, const char *written, struct place *at)
 {
 	char path[PATH_MAX], tidy[PATH_MAX];
@@ -273,6 +306,8 @@ static int find_place(struct planner *b, const char *option, const char *written
 	    !path_resolve(b->r->host, tidy, at->source))
 		return err_set(b->e, "%s %s: the path is too long or its links go round", option,
 			       written);
+	if (check_links(b, option, written, tidy))
+		return -1;
 	if (host_look(b, at->source) == PATH_NONE)
 		return err_set(b->e,
 			       "%s %s: no such file or folder; create it first or correct the path",

@@ -29,6 +29,7 @@
 #include "sandbox/refused.h"
 #include "sandbox/summary.h"
 #include "sandbox/supervisor.h"
+#include "sandbox/trust.h"
 
 extern char **environ;
 
@@ -88,6 +89,25 @@ static const char *text_of_hosts(const struct supervisor *s, char *out, size_t n
 	return out;
 }
 
+static bool was_shared(const void *trust, const char *path)
+{
+	return trust_was_shared(trust, path);
+}
+
+static int build_plan(struct supervisor *s, struct file_request *r, struct err *e)
+{
+	struct trust trust;
+	int rc;
+
+	if (trust_read_if_kept(&trust, e) < 0)
+		return -1;
+	r->was_shared = was_shared;
+	r->was_shared_ctx = &trust;
+	rc = file_plan_build(r, &s->plan, e);
+	trust_free(&trust);
+	return rc;
+}
+
 static int plan_files(struct supervisor *s, const char *cwd, struct err *e)
 {
 	const struct run_options *o = s->options;
@@ -121,7 +141,7 @@ static int plan_files(struct supervisor *s, const char *cwd, struct err *e)
 		home = kept_home_open(s->dir.name, kept_home, e);
 		r.kept_home = kept_home;
 	}
-	rc = o->lasting && home < 0 ? -1 : file_plan_build(&r, &s->plan, e);
+	rc = o->lasting && home < 0 ? -1 : build_plan(s, &r, e);
 	free(list);
 	if (rc || (o->lasting && kept_home_prepare(home, &s->plan, &host_tree, e)))
 		return -1;

@@ -122,6 +122,14 @@ int trust_read(struct trust *t, struct err *e)
 	return dir < 0 ? -1 : read_from(dir, t, e);
 }
 
+int trust_read_if_kept(struct trust *t, struct err *e)
+{
+	_cleanup_fd_ int dir = state_dir_open(true, e);
+
+	*t = (struct trust){0};
+	return dir < 0 ? 1 : read_from(dir, t, e);
+}
+
 /* --- what it says --- */
 
 static json_t *entry_of(const struct trust *t, const char *folder)
@@ -157,6 +165,20 @@ const json_t *trust_languages(const struct trust *t, const char *folder)
 			return list;
 		*slash = 0;
 	}
+}
+
+bool trust_was_shared(const struct trust *t, const char *path)
+{
+	char folder[PATH_MAX];
+	char *slash;
+
+	/* What does not fit was not recorded either; nobody is to gain by that. */
+	if ((size_t)snprintf(folder, sizeof(folder), "%s", path) >= sizeof(folder))
+		return true;
+	slash = strrchr(folder, '/');
+	if (slash)
+		slash[slash == folder] = 0;
+	return trust_languages(t, folder) != NULL;
 }
 
 static json_t *list_of(char *const *languages)

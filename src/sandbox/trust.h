@@ -28,6 +28,11 @@ struct trust {
 
 /* Empty when nothing was recorded yet. 0 or -1 with the message. */
 int trust_read(struct trust *t, struct err *e) sg_must_check;
+/*
+ * The same, but where nothing can be kept, since there is no home or it cannot be written, nothing is known:
+ * 1, with the reason in the message and `root` NULL.
+ */
+int trust_read_if_kept(struct trust *t, struct err *e) sg_must_check;
 void trust_free(struct trust *t);
 
 /* Are these the octets that the person confirmed for sandgate.yaml in this folder? */
@@ -38,6 +43,9 @@ bool trust_had_file(const struct trust *t, const char *folder);
 
 /* The languages of the folder, or of the nearest one above: an array of ids; borrowed. NULL: no sandbox ran there. */
 const json_t *trust_languages(const struct trust *t, const char *folder);
+
+/* May a sandbox have written the folder that `path` lies in? Absolute, without links. */
+bool trust_was_shared(const struct trust *t, const char *path);
 
 /* Is the folder itself recorded with exactly these? */
 bool trust_has_languages(const struct trust *t, const char *folder, char *const *languages);

@@ -186,3 +186,24 @@ def test_killing_all_ends_the_sandbox_and_nothing_else(inside, sandgate, kept):
     one.exec("kill -9 -1")
     wait_until(lambda: one.row()["state"] == "stopped", what="the end")
     assert other.exec("true").ok
+
+
+@pytest.mark.parametrize("option", ["--rw", "--ro"])
+def test_a_link_in_place_of_a_shared_folder_leads_nowhere(kept, world, option):
+    """Of the working directory, and of a folder that another sandbox had: the next start shares no other one."""
+    machine = world.machine
+    shared = machine.new_work()
+    machine.run(f"mkdir data ~/.secrets; echo secret >~/.secrets/key; mkdir {shared}/data", cwd=shared)
+    try:
+        one = kept("--net", "none", option, f"{shared}/data")
+        one.start()
+        assert not one.exec(f"cat {shared}/data/key").ok
+        one.stop()
+        other = one.sandgate.run("--net", "deny", cwd=shared, command="rmdir data; ln -s ~/.secrets data")
+        assert other.ok, other
+        again = one.sandgate("start", one.name)
+        assert again.status == 125 and f"{shared}/data is a link in a folder" in again.err, again
+        run = one.sandgate.run(option, "data", cwd=shared, command="cat data/key")
+        assert run.status == 125 and run.out == "", run
+    finally:
+        machine.run("rm -rf ~/.secrets")

@@ -240,6 +240,31 @@ static void a_link_in_the_working_directory_is_not_followed(void **state)
 	file_plan_free(&p);
 }
 
+static bool was_shared(const void *folder, const char *path)
+{
+	return path_holds(folder, path);
+}
+
+/* An earlier sandbox made it: the next run with the same option would hand in what it points to. */
+static void a_named_link_of_a_sandbox_s_making_is_refused(void **state)
+{
+	static const char *const in_workdir[] = {".bashrc", NULL}, *const beside[] = {"/data/link",
+										      NULL};
+	struct file_request r = in("/home/u/p");
+	struct file_plan p;
+
+	r.rw = in_workdir;
+	assert_refused(&r,
+		       ".bashrc: /home/u/p/.bashrc is a link in a folder that a sandbox may write");
+	r.rw = NULL;
+	r.ro = beside;
+	p = built(&r);
+	file_plan_free(&p);
+	r.was_shared = was_shared;
+	r.was_shared_ctx = "/data";
+	assert_refused(&r, "/data/link is a link in a folder that a sandbox may write");
+}
+
 static void rw_takes_a_protection_back(void **state)
 {
 	static const char *const hooks[] = {".git/hooks", NULL}, *const git[] = {".git", NULL},
@@ -630,6 +655,7 @@ int main(void)
 		cmocka_unit_test(the_system_is_read_only_and_the_rest_private),
 		cmocka_unit_test(what_runs_outside_later_is_protected),
 		cmocka_unit_test(a_link_in_the_working_directory_is_not_followed),
+		cmocka_unit_test(a_named_link_of_a_sandbox_s_making_is_refused),
 		cmocka_unit_test(rw_takes_a_protection_back),
 		cmocka_unit_test(ro_makes_the_working_directory_read_only),
 		cmocka_unit_test(named_files_keep_their_place),
