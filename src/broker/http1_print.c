@@ -55,10 +55,28 @@ static void put_words(struct buf *out, const char *name, const char *value)
 	put_field(out, span_of_string(name), span_of_string(value));
 }
 
+/*
+ * What frames or is of this hop is written by the functions below and by nobody else: a field of
+ * that name in a message would be a second one.
+ */
+static bool is_own(struct span name)
+{
+	static const char *const own[] = {
+		"connection",	    "content-length",	 "expect",  "host", "keep-alive",
+		"proxy-connection", "transfer-encoding", "upgrade",
+	};
+
+	for (size_t i = 0; i < sg_array_len(own); i++)
+		if (span_equal(name, span_of_string(own[i])))
+			return true;
+	return false;
+}
+
 static void put_fields(struct buf *out, const struct message *m)
 {
 	for (size_t i = 0; i < m->n_fields; i++)
-		put_field(out, m->fields[i].name, m->fields[i].value);
+		if (!is_own(m->fields[i].name))
+			put_field(out, m->fields[i].name, m->fields[i].value);
 }
 
 static void put_framing(struct buf *out, const struct message *m, enum http1_framing framing)

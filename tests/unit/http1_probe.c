@@ -96,6 +96,18 @@ void outcome_free(struct outcome *o)
 	text_free(&o->sent);
 }
 
+static bool text_is_same(const struct text *a, const struct text *b)
+{
+	return a->n == b->n && (a->n == 0 || memcmp(a->p, b->p, a->n) == 0);
+}
+
+bool outcome_is_same(const struct outcome *a, const struct outcome *b)
+{
+	return text_is_same(&a->told, &b->told) && text_is_same(&a->sent, &b->sent) &&
+	       a->error == b->error && a->persistent == b->persistent &&
+	       a->finished == b->finished && a->cut == b->cut;
+}
+
 /* ---- The probe ---- */
 
 struct probe {
@@ -298,7 +310,10 @@ static void run(struct probe *p, struct span stream)
 	size_t step = p->way.step ? p->way.step : stream.n, at = 0, n = 0;
 
 	while (n < stream.n && !p->o->error) {
-		n = stream.n - n < step ? stream.n : n + step;
+		if (n == 0 && p->way.first)
+			n = p->way.first;
+		else
+			n = stream.n - n < step ? stream.n : n + step;
 		at += feed(p, span_of(stream.p + at, n - at));
 	}
 	if (at < stream.n && !p->o->error)
@@ -362,4 +377,33 @@ struct outcome probe_client(struct span stream, struct probe_way way)
 	settle(&p);
 	run(&p, stream);
 	return o;
+}
+
+/* ---- Any cut ---- */
+
+static void check_cut(struct outcome (*probe)(struct span, struct probe_way), struct span stream,
+		      struct probe_way way, const struct outcome *whole)
+{
+	struct outcome cut = probe(stream, way);
+
+	if (!outcome_is_same(&cut, whole)) {
+		fprintf(stderr, "first %zu, step %zu of:\n%.*s\ntold: %s\nand not: %s\n", way.first,
+			way.step, (int)stream.n, stream.p, cut.told.p, whole->told.p);
+		abort();
+	}
+	outcome_free(&cut);
+}
+
+struct outcome probe_in_all_ways(struct outcome (*probe)(struct span, struct probe_way),
+				 struct span stream, struct probe_way way)
+{
+	enum { SHORT = 512 };
+	struct outcome whole = probe(stream, way);
+
+	for (way.first = 1; way.first < stream.n && stream.n <= SHORT; way.first++)
+		check_cut(probe, stream, way, &whole);
+	way.first = 0;
+	for (way.step = 1; way.step < 8 && way.step < stream.n; way.step += 3)
+		check_cut(probe, stream, way, &whole);
+	return whole;
 }

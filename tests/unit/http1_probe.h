@@ -28,10 +28,12 @@ struct outcome {
 	bool persistent, finished, cut, idle;
 };
 void outcome_free(struct outcome *o);
+bool outcome_is_same(const struct outcome *a, const struct outcome *b);
 
 /* How the probe behaves as what owns the codec. */
 struct probe_way {
-	size_t step;	 /* octets fed at once; 0: all */
+	size_t first;	 /* octets fed first; 0: no such cut */
+	size_t step;	 /* ... and at once from there on; 0: all */
 	bool tls;	 /* server: the scheme */
 	bool at_once;	 /* server: 403 from within the request, and the body is not read */
 	bool ends;	 /* the peer closes its side at the end */
@@ -43,5 +45,9 @@ struct outcome probe_server(struct span stream, struct probe_way way);
 
 /* A server's octets into a client codec that sent way.ask, or a GET. */
 struct outcome probe_client(struct span stream, struct probe_way way);
+
+/* Every cut in two, and steps of a few octets. Ends the program where the outcome differs. */
+struct outcome probe_in_all_ways(struct outcome (*probe)(struct span, struct probe_way),
+				 struct span stream, struct probe_way way);
 
 #endif

@@ -15,20 +15,7 @@
 
 static struct outcome feed_in_all_ways(struct span stream, struct probe_way way)
 {
-	struct outcome whole = probe_client(stream, way);
-
-	for (way.step = 1; way.step < 8 && way.step < stream.n; way.step += 3) {
-		struct outcome cut = probe_client(stream, way);
-
-		assert_string_equal(cut.told.p ? cut.told.p : "", whole.told.p ? whole.told.p : "");
-		assert_string_equal(cut.sent.p ? cut.sent.p : "", whole.sent.p ? whole.sent.p : "");
-		assert_int_equal(cut.error, whole.error);
-		assert_int_equal(cut.persistent, whole.persistent);
-		assert_int_equal(cut.finished, whole.finished);
-		assert_int_equal(cut.cut, whole.cut);
-		outcome_free(&cut);
-	}
-	return whole;
+	return probe_in_all_ways(probe_client, stream, way);
 }
 
 /* ---- Requests ---- */
@@ -113,6 +100,54 @@ static void unsound_requests_are_not_written(void **state)
 		message_free(&m);
 		c->ops->free(c);
 	}
+}
+
+static struct text written(const struct message *m)
+{
+	static const struct codec_events none;
+	struct codec *c = http1_client_new(&none, NULL);
+	struct exchange x = {0};
+	uint8_t memory[512];
+	struct buf out = buf_of(memory, sizeof(memory));
+	struct text t = {0};
+
+	assert_non_null(c);
+	assert_true(c->ops->send_request(c, &x, m));
+	c->ops->produce(c, &out);
+	text_add(&t, out.p, out.n);
+	c->ops->free(c);
+	return t;
+}
+
+/* Wherever a message came from, its fields cannot frame it in a second way. */
+static void fields_do_not_frame(void **state)
+{
+	static const char *const names[] = {
+		"connection",	    "content-length",	 "expect", "host", "keep-alive",
+		"proxy-connection", "transfer-encoding", "upgrade"};
+	struct message m = request_of("GET", "/", "a.example");
+	struct text t;
+
+	for (size_t i = 0; i < sg_array_len(names); i++)
+		assert_true(message_add(&m, span_of_string(names[i]), span_of_string("5")));
+	t = written(&m);
+	assert_string_equal(t.p, GET_ASKED);
+	text_free(&t);
+	message_free(&m);
+}
+
+/* RFC 8441: what came as an extended CONNECT goes on as RFC 6455 has it. */
+static void an_extended_connect_is_an_upgrade(void **state)
+{
+	struct message m = request_of("CONNECT", "/w", "a.example");
+	struct text t;
+
+	assert_true(message_store(&m, span_of_string("websocket"), &m.protocol));
+	t = written(&m);
+	assert_string_equal(t.p, "GET /w HTTP/1.1\r\nhost: a.example\r\nupgrade: websocket\r\n"
+				 "connection: upgrade\r\n\r\n");
+	text_free(&t);
+	message_free(&m);
 }
 
 static void one_request_at_a_time(void **state)
@@ -496,6 +531,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(requests_are_written),
 		cmocka_unit_test(unsound_requests_are_not_written),
+		cmocka_unit_test(fields_do_not_frame),
+		cmocka_unit_test(an_extended_connect_is_an_upgrade),
 		cmocka_unit_test(one_request_at_a_time),
 		cmocka_unit_test(answers_are_told),
 		cmocka_unit_test(fields_of_the_hop_are_left_out),
