@@ -46,9 +46,9 @@ bool body_put(struct body *b, struct span octets)
 
 struct span body_peek(const struct body *b)
 {
-	size_t in_one = BODY_ROOM - b->at;
+	size_t in_one = BODY_ROOM - b->at, n = b->n - b->held;
 
-	return span_of(b->ring ? b->ring + b->at : NULL, b->n < in_one ? b->n : in_one);
+	return span_of(b->ring ? b->ring + b->at : NULL, n < in_one ? n : in_one);
 }
 
 void body_take(struct body *b, size_t n)

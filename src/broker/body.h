@@ -15,6 +15,7 @@ enum { BODY_ROOM = 64 * 1024 };
 struct body {
 	uint8_t *ring; /* BODY_ROOM octets, there only while octets are in it */
 	size_t at, n;
+	size_t held;		  /* the last of them: not to be seen yet */
 	uint64_t passed;	  /* taken out in all */
 	bool ended;		  /* no more will be put in; trailers, if any, are whole */
 	bool failed;		  /* cut: must never look whole to the other side */

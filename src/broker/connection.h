@@ -5,7 +5,8 @@
  *
  *	server TLS handshake, verified → client TLS handshake with the ALPN the server agreed to → codecs → exchanges → end
  *
- * Nothing is promised to the client before the server was verified.
+ * Nothing is promised to the client before the server was verified. One whose server cannot be trusted or reached is told
+ * so in answers, and nothing is sent to that server.
  */
 #ifndef SG_BROKER_CONNECTION_H
 #define SG_BROKER_CONNECTION_H
@@ -15,15 +16,38 @@
 
 struct broker;
 
+/* Bits of handover.alpn: what the client's hello offers (RFC 7301). */
+enum { HANDOVER_HTTP2 = 1, HANDOVER_HTTP1 = 2 };
+
 /* What comes with a connection from the gate (docs/protocol.md). Both descriptors are the broker's from here on. */
 struct handover {
 	int client, server;
-	struct name name; /* judged by the gate: the server name inside, or that of CONNECT */
+	struct name
+		name; /* judged by the gate: the server name inside, or that of CONNECT; n is 0 without one */
 	struct endpoint dst;
-	bool tls; /* false: plain HTTP */
+	bool tls;     /* false: plain HTTP */
+	uint8_t alpn; /* of a client that speaks TLS; 0: it offers none */
 };
 
-/* 0, or -errno: both descriptors are closed then. */
+enum { CONNECTIONS_MAX = 1024 };
+
+struct connections;
+
+/* NULL: no memory. */
+struct connections *connections_new(struct broker *b);
+/* Resets all that are open. */
+void connections_free(struct connections *all);
+unsigned connections_open(const struct connections *all);
+
+/* 0, or -errno: both descriptors are closed then, and reset. -EMFILE: there are CONNECTIONS_MAX. */
 int connection_take(struct broker *b, const struct handover *h);
+
+/* The answer to a dial: a connected socket, which is taken, or -1 and an errno. */
+void connections_dialled(struct connections *all, uint32_t dial, int fd, int error);
+
+/* Another policy, other credentials. */
+void connections_rejudge(struct connections *all);
+/* A credential may be there now. */
+void connections_advance(struct connections *all);
 
 #endif

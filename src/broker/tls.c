@@ -221,3 +221,8 @@ bool tls_ended_orderly(const struct tls *t)
 {
 	return t->orderly;
 }
+
+bool tls_is_distrusted(const struct tls *t)
+{
+	return t->role == TLS_TO_SERVER && SSL_get_verify_result(t->ssl) != X509_V_OK;
+}

@@ -70,6 +70,8 @@ bool tls_resumed(const struct tls *t);
  * characters. As long as t.
  */
 const char *tls_why(const struct tls *t);
+/* After a handshake with the server that failed: was it the certificate? */
+bool tls_is_distrusted(const struct tls *t);
 /* The caller has waited long enough for the handshake; tls_why() says so from here on. */
 void tls_give_up(struct tls *t);
 /* Was the end told by close_notify? A cut is no end of an answer without a length. */

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Theory of operation
+ *
+ * broker_main() has the parts made, with the isolation around it: stage 1 first, then everything that reads a file, fetches an
+ * algorithm or makes a key, then stage 2, then `ready` to the supervisor, and only then the first connection is
+ * taken. A failure before that ends the process with a message.
+ *
+ * Memory: CONNECTIONS_MAX connections; each link of one keeps 64 KiB each way at most, each exchange two bodies of 64 KiB
+ * and one head; HTTP/2 has its own bounds (http2.h).
+ */
+#include "broker/broker.h"
+
+#include <signal.h>
+#include <stdlib.h>
+
+#include "broker/broker_confine.h"
+#include "broker/broker_control.h"
+#include "broker/connection.h"
+#include "broker/context.h"
+#include "broker/gate_door.h"
+
+enum { TIMERS_MAX = CONNECTIONS_MAX };
+
+static void set_rules(struct broker *b, const struct broker_setup *s)
+{
+	b->ruleset = s->rules;
+	*b->host = *s->host;
+	b->log = (struct request_log){
+		.ring = s->ring,
+		.wake = s->wake >= 0 ? BROKER_WAKE : -1,
+		.generation = ruleset_generation(s->rules),
+	};
+	b->rules.log = &b->log;
+	b->rules.judge = (struct request_judge){
+		.rules = s->rules,
+		.catalogue = s->catalogue,
+		.host = b->host,
+		.inspect_all = s->inspect_all,
+		.remedy_for = {.sandbox = s->sandbox,
+			       .catalogue = s->catalogue,
+			       .on = ruleset_policy(s->rules)->resolved.on},
+	};
+}
+
+static int make_tls(struct broker *b, const struct broker_setup *s, struct err *e)
+{
+	b->store = tls_store_new(s->bundle, e);
+	if (!b->store)
+		return -1;
+	b->authority = authority_new(s->sandbox, s->names, s->authority_days, e);
+	return b->authority ? 0 : -1;
+}
+
+static int make_parts(struct broker *b, const struct broker_setup *s, struct err *e)
+{
+	b->host = calloc(1, sizeof(*b->host));
+	b->loop = loop_new(TIMERS_MAX);
+	b->connections = b->loop ? connections_new(b) : NULL;
+	if (!b->host || !b->connections)
+		return err_set(e, "the broker has no memory, or no descriptor for its loop");
+	set_rules(b, s);
+	if (make_tls(b, s, e) != 0)
+		return -1;
+	b->control = broker_control_new(b, BROKER_CONTROL);
+	b->door = gate_door_new(b, BROKER_GATE);
+	return b->control && b->door ? 0 : err_set(e, "the broker cannot watch its sockets");
+}
+
+static int begin(struct broker *b, const struct broker_setup *s, struct err *e)
+{
+	if (make_parts(b, s, e) != 0)
+		return -1;
+	return broker_confine_fully(e);
+}
+
+static bool say_ready(const struct broker *b)
+{
+	struct span pem = authority_certificate(b->authority);
+
+	return requests_say(b->control, json_pack("{s:s, s:s%}", "op", "ready", "authority",
+						  (const char *)pem.p, pem.n));
+}
+
+/* Connections first: what they refer to goes after them. Keys are zeroed. */
+static void end(struct broker *b)
+{
+	connections_free(b->connections);
+	gate_door_free(b->door);
+	requests_free(b->control);
+	authority_free(b->authority);
+	tls_store_free(b->store);
+	ruleset_free(b->ruleset);
+	free(b->host);
+	loop_free(b->loop);
+}
+
+int broker_main(const struct broker_setup *s)
+{
+	static struct broker broker;
+	struct err e = {""};
+	int r;
+
+	if (broker_confine_early(s->control, s->gate, s->wake, s->supervisor, &e) != 0) {
+		requests_say_failed(s->control, &e);
+		return EXIT_FAILURE;
+	}
+	signal(SIGPIPE, SIG_IGN);
+	if (begin(&broker, s, &e) != 0) {
+		requests_say_failed(BROKER_CONTROL, &e);
+		return EXIT_FAILURE;
+	}
+	if (!say_ready(&broker))
+		return EXIT_FAILURE;
+	r = loop_run(broker.loop);
+	end(&broker);
+	return r == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

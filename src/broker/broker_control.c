@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "broker/broker_control.h"
+
+#include "io/sealed_memory.h"
+
+static json_t *answer_status(void *ctx, const struct request *r)
+{
+	const struct broker *b = ctx;
+	const struct exchange_counters *n = &b->rules.counters;
+
+	return json_pack("{s:I, s:i, s:{s:I, s:I, s:I, s:I}}", "generation",
+			 (json_int_t)ruleset_generation(b->ruleset), "connections",
+			 (int)connections_open(b->connections), "requests", "all",
+			 (json_int_t)n->requests, "refused", (json_int_t)n->refused, "failed",
+			 (json_int_t)n->failed, "open", (json_int_t)n->open);
+}
+
+/* One that does not parse or fit would be an address left open: all of it is refused. */
+static json_t *answer_host(void *ctx, const struct request *r)
+{
+	struct broker *b = ctx;
+	struct host_prefixes fresh = {0};
+	json_t *row;
+	size_t i;
+
+	json_array_foreach(json_object_get(r->object, "prefixes"), i, row)
+	{
+		const char *text = json_string_value(row);
+
+		if (!text || fresh.n == HOST_PREFIXES_MAX ||
+		    !prefix_parse(text, strlen(text), &fresh.prefix[fresh.n]))
+			return NULL;
+		fresh.n++;
+	}
+	*b->host = fresh;
+	connections_rejudge(b->connections);
+	return json_object();
+}
+
+static void use_rules(struct broker *b, struct ruleset *rules)
+{
+	struct ruleset *before = b->ruleset;
+
+	b->ruleset = rules;
+	b->rules.judge.rules = rules;
+	b->rules.judge.remedy_for.on = ruleset_policy(rules)->resolved.on;
+	b->log.generation = ruleset_generation(rules);
+	connections_rejudge(b->connections);
+	ruleset_free(before);
+}
+
+/* All of it or nothing; when the answer is there, requests that run were judged by it as well. */
+static json_t *answer_policy(void *ctx, const struct request *r)
+{
+	struct broker *b = ctx;
+	json_int_t generation = json_integer_value(json_object_get(r->object, "generation"));
+	struct ruleset *rules;
+	struct span wire;
+
+	if (generation <= (json_int_t)ruleset_generation(b->ruleset)) {
+		err_set(r->e, "generation %lld is not after %llu, which decides now",
+			(long long)generation, (unsigned long long)ruleset_generation(b->ruleset));
+		return NULL;
+	}
+	if (sealed_memory_map(r->passed, POLICY_WIRE_MAX, "policy", &wire, r->e) != 0)
+		return NULL;
+	rules = ruleset_compile_wire(wire, (uint64_t)generation, r->e);
+	sealed_memory_unmap(wire);
+	if (!rules)
+		return NULL;
+	use_rules(b, rules);
+	return json_object();
+}
+
+static json_t *answer_stop(void *ctx, const struct request *r)
+{
+	const struct broker *b = ctx;
+
+	loop_stop(b->loop);
+	return json_object();
+}
+
+struct requests *broker_control_new(struct broker *b, int fd)
+{
+	static const struct request_kind kinds[] = {
+		{"status", answer_status, false},
+		{"host", answer_host, false},
+		{"policy", answer_policy, true},
+		{"stop", answer_stop, false},
+	};
+
+	ruleset_prepare();
+	return requests_new(b->loop, fd, kinds, sg_array_len(kinds), b);
+}

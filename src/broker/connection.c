@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Theory of operation
+ *
+ *	SERVER_TLS -> CLIENT_TLS -> OPEN -> gone
+ *
+ * SERVER_TLS	nothing is read from the client; its hello waits in the socket
+ * CLIENT_TLS	the server is verified, or it is known why it cannot be: then the client is told in answers
+ * OPEN		requests come
+ *
+ * Whatever becomes ready, all links of the connection are worked on in turns until nothing moves: what one codec took in
+ * another may put out. A connection that has had its share goes on in the next turn of the loop, behind the others.
+ *
+ * The client's link decides how long a connection lives; the server's may come and go (upstream.c). It is freed at the end
+ * of a turn, when no function of it can be under way.
+ */
+#include "broker/connection.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "broker/context.h"
+#include "broker/upstream.h"
+
+enum {
+	ROUNDS = 16, /* of work at once */
+	HANDSHAKE_MS = 10 * 1000,
+	HEAD_MS = 30 * 1000,
+	LINGER_MS = 5 * 1000,
+	IDLE_MS = 30 * 60 * 1000,
+};
+
+enum connection_state { SERVER_TLS, CLIENT_TLS, OPEN };
+
+struct connection {
+	struct connections *all;
+	struct connection *next, **link;
+	struct connection *next_turn; /* of those with work for the next turn */
+	bool has_turn, gone;
+	enum connection_state state;
+	struct handover peer;
+	struct link client;
+	struct upstreams up;
+	struct exchanges exchanges;
+	struct timer timer;
+	mono_t since;	 /* the state, or the head that is coming, or the end of sending */
+	mono_t moved;	 /* the last octet */
+	uint64_t octets; /* as of then */
+	bool head_coming, ending;
+};
+
+struct connections {
+	struct broker *broker;
+	struct connection *first, *turn;
+	unsigned open;
+};
+
+static struct broker *broker_of(const struct connection *c)
+{
+	return c->all->broker;
+}
+
+/* ---- Turns ---- */
+
+static void give_turn(struct connection *c)
+{
+	if (!c->has_turn) {
+		c->has_turn = true;
+		c->next_turn = c->all->turn;
+		c->all->turn = c;
+	}
+}
+
+static void wake(struct upstreams *up)
+{
+	give_turn(sg_container_of(up, struct connection, up));
+}
+
+static void client_ready(struct watch *w, uint32_t events)
+{
+	struct connection *c = sg_container_of(w, struct connection, client.watch);
+
+	link_note(&c->client, events);
+	/* A client that reset the connection waits for nothing, read or not. */
+	if (events & EPOLLERR)
+		c->client.broken = true;
+	give_turn(c);
+}
+
+/* ---- The client's side ---- */
+
+/*
+ * The protocol of the server, so that nothing has to be translated; where the client does not offer that, and when
+ * there is no server to ask, its own.
+ */
+static enum tls_alpn choose_alpn(const struct connection *c)
+{
+	uint8_t offered = c->peer.alpn;
+
+	if (upstreams_speak_http2(&c->up))
+		return TLS_ALPN_HTTP2;
+	if (offered & HANDOVER_HTTP1)
+		return TLS_ALPN_HTTP1;
+	return offered & HANDOVER_HTTP2 ? TLS_ALPN_HTTP2 : TLS_ALPN_NONE;
+}
+
+static void begin_requests(struct connection *c)
+{
+	bool http2 = c->client.tls && tls_alpn(c->client.tls) == TLS_ALPN_HTTP2;
+	struct codec *codec = http2 ? http2_server_new(&exchange_events, &c->exchanges)
+				    : http1_server_new(&exchange_events, &c->exchanges);
+
+	if (!codec) {
+		c->gone = true;
+		return;
+	}
+	codec->tls = c->client.tls != NULL;
+	c->client.codec = c->exchanges.client = codec;
+	c->exchanges.client_http2 = http2;
+	c->state = OPEN;
+}
+
+static void begin_client(struct connection *c)
+{
+	struct err e = {""};
+
+	c->state = CLIENT_TLS;
+	c->since = mono_now();
+	if (!c->peer.tls)
+		return;
+	c->client.tls = tls_accept_new(broker_of(c)->authority, c->peer.client, &c->peer.name,
+				       choose_alpn(c), &e);
+	c->gone = !c->client.tls;
+}
+
+static bool shake_hands(struct connection *c)
+{
+	switch (link_handshake(&c->client)) {
+	case TLS_DONE:
+		begin_requests(c);
+		return true;
+	case TLS_WANT_READ:
+		c->client.readable = false;
+		return false;
+	case TLS_WANT_WRITE:
+		c->client.writable = false;
+		return false;
+	case TLS_CLOSED:
+	case TLS_FAILED:
+		break;
+	}
+	c->gone = true;
+	return false;
+}
+
+/* ---- Work ---- */
+
+static bool work_on_client(struct connection *c)
+{
+	bool moved;
+
+	if (c->state == CLIENT_TLS)
+		return shake_hands(c);
+	if (c->state != OPEN)
+		return false;
+	moved = link_receive(&c->client);
+	moved = link_send(&c->client) || moved;
+	/* What it can not be sent any more it does not wait for. */
+	if (c->client.write_over && !c->client.codec->finished)
+		c->client.broken = true;
+	return moved;
+}
+
+static bool work_once(struct connection *c)
+{
+	bool moved = upstreams_work(&c->up);
+
+	if (c->state == SERVER_TLS && c->up.settled) {
+		begin_client(c);
+		moved = true;
+	}
+	if (!c->gone)
+		moved = work_on_client(c) || moved;
+	if (c->exchanges.n_waiting && upstreams_may_take(&c->up))
+		exchanges_advance(&c->exchanges);
+	exchanges_sweep(&c->exchanges);
+	c->gone = c->gone || link_is_over(&c->client);
+	return moved && !c->gone;
+}
+
+/* ---- Time ---- */
+
+static void note_time(struct connection *c)
+{
+	uint64_t octets = c->client.octets + upstreams_octets(&c->up);
+	const struct codec *codec = c->client.codec;
+	bool head = c->state == OPEN && !c->exchanges.n_live && !codec->ops->idle(codec);
+	bool ending = c->client.write_over;
+	mono_t now = loop_now(broker_of(c)->loop);
+
+	if (octets != c->octets)
+		c->moved = now;
+	if ((head && !c->head_coming) || (ending && !c->ending))
+		c->since = now;
+	c->octets = octets;
+	c->head_coming = head;
+	c->ending = ending;
+}
+
+static mono_t deadline(const struct connection *c)
+{
+	mono_t when = mono_add_ms(c->moved, IDLE_MS);
+
+	if (c->state == CLIENT_TLS)
+		return mono_add_ms(c->since, HANDSHAKE_MS);
+	if (c->head_coming)
+		when = mono_add_ms(c->since, HEAD_MS);
+	if (c->ending && !c->exchanges.n_live)
+		when = mono_add_ms(c->since, LINGER_MS);
+	return when;
+}
+
+/* The timer may ring too early, which is looked at then, but never too late. */
+static void set_timer(struct connection *c)
+{
+	mono_t when = deadline(c), other;
+
+	if (upstreams_deadline(&c->up, &other) && mono_before(other, when))
+		when = other;
+	if (!c->timer.slot || mono_before(when, c->timer.due))
+		loop_timer_set(broker_of(c)->loop, &c->timer, when);
+}
+
+static void expired(struct timer *t)
+{
+	struct connection *c = sg_container_of(t, struct connection, timer);
+	mono_t now = loop_now(broker_of(c)->loop);
+
+	upstreams_give_up(&c->up, now);
+	if (!mono_before(now, deadline(c)) && c->state != SERVER_TLS)
+		c->gone = true;
+	give_turn(c);
+}
+
+/* ---- Begin and end ---- */
+
+static void free_connection(struct connection *c)
+{
+	struct broker *b = broker_of(c);
+
+	*c->link = c->next;
+	if (c->next)
+		c->next->link = c->link;
+	c->all->open--;
+	loop_timer_cancel(b->loop, &c->timer);
+	exchanges_free(&c->exchanges);
+	upstreams_close(&c->up);
+	link_close(&c->client, b->loop);
+	free(c);
+}
+
+/* What a cut has left to say, a reset of HTTP/2, is said while the link is there. */
+static void end_connection(struct connection *c)
+{
+	exchanges_free(&c->exchanges);
+	upstreams_work(&c->up);
+	free_connection(c);
+}
+
+static void work(struct connection *c)
+{
+	bool moved = true;
+
+	for (int i = 0; i < ROUNDS && moved && !c->gone; i++)
+		moved = work_once(c);
+	if (c->gone) {
+		end_connection(c);
+		return;
+	}
+	note_time(c);
+	set_timer(c);
+	if (moved) {
+		give_turn(c);
+		loop_poke(broker_of(c)->loop);
+	}
+}
+
+static void after_turn(void *ctx)
+{
+	struct connections *all = ctx;
+	struct connection *c = all->turn, *next;
+
+	all->turn = NULL;
+	for (; c; c = next) {
+		next = c->next_turn;
+		c->has_turn = false;
+		work(c);
+	}
+}
+
+static void reset_socket(int fd)
+{
+	const struct linger l = {.l_onoff = 1, .l_linger = 0};
+
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l));
+	close(fd);
+}
+
+static enum exchange_sent send_request(void *owner, struct exchange *x, const struct message *m,
+				       struct codec **to, struct upstream_failure *failure)
+{
+	struct connection *c = owner;
+
+	return upstreams_send(&c->up, x, m, to, failure);
+}
+
+static void fill(struct connection *c, struct connections *all, const struct handover *h)
+{
+	static const struct exchange_ways ways = {.send = send_request};
+
+	c->all = all;
+	c->peer = *h;
+	c->moved = c->since = mono_now();
+	c->timer.expired = expired;
+	c->exchanges = (struct exchanges){
+		.rules = &all->broker->rules, .ways = &ways, .owner = c, .peer = &c->peer};
+	c->up.broker = all->broker;
+	c->up.peer = &c->peer;
+	c->up.exchanges = &c->exchanges;
+	c->up.wake = wake;
+}
+
+static void link_in(struct connection *c, struct connections *all)
+{
+	c->next = all->first;
+	c->link = &all->first;
+	if (c->next)
+		c->next->link = &c->next;
+	all->first = c;
+	all->open++;
+}
+
+int connection_take(struct broker *b, const struct handover *h)
+{
+	struct connections *all = b->connections;
+	struct connection *c = all->open < CONNECTIONS_MAX ? calloc(1, sizeof(*c)) : NULL;
+	int r = c ? 0 : all->open < CONNECTIONS_MAX ? -ENOMEM : -EMFILE;
+
+	if (r == 0) {
+		fill(c, all, h);
+		r = link_open(&c->client, b->loop, h->client, client_ready);
+	} else {
+		reset_socket(h->client);
+	}
+	if (r != 0) {
+		reset_socket(h->server);
+		free(c);
+		return r;
+	}
+	link_in(c, all);
+	/* Without a server the client is told why. */
+	upstreams_begin(&c->up);
+	give_turn(c);
+	return 0;
+}
+
+/* ---- All of them ---- */
+
+struct connections *connections_new(struct broker *b)
+{
+	struct connections *all = calloc(1, sizeof(*all));
+
+	if (!all)
+		return NULL;
+	all->broker = b;
+	loop_set_after_turn(b->loop, after_turn, all);
+	return all;
+}
+
+void connections_free(struct connections *all)
+{
+	if (!all)
+		return;
+	while (all->first)
+		free_connection(all->first);
+	free(all);
+}
+
+unsigned connections_open(const struct connections *all)
+{
+	return all->open;
+}
+
+void connections_dialled(struct connections *all, uint32_t dial, int fd, int error)
+{
+	struct connection *c = all->first;
+
+	while (c && !(c->up.dialling && c->up.dial == dial))
+		c = c->next;
+	if (c) {
+		upstreams_dialled(&c->up, fd, error);
+		give_turn(c);
+	} else if (fd >= 0) {
+		reset_socket(fd);
+	}
+}
+
+void connections_rejudge(struct connections *all)
+{
+	for (struct connection *c = all->first; c; c = c->next) {
+		exchanges_rejudge(&c->exchanges);
+		give_turn(c);
+	}
+}
+
+void connections_advance(struct connections *all)
+{
+	for (struct connection *c = all->first; c; c = c->next) {
+		exchanges_advance(&c->exchanges);
+		give_turn(c);
+	}
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* context: the parts of one broker, made once by broker.c and found by all its modules. */
+#ifndef SG_BROKER_CONTEXT_H
+#define SG_BROKER_CONTEXT_H
+
+#include "broker/exchange.h"
+#include "broker/tls.h"
+#include "io/loop.h"
+
+struct broker {
+	struct loop *loop;
+	struct ruleset *ruleset; /* what rules.judge.rules is */
+	struct host_prefixes *host;
+	struct exchange_rules rules;
+	struct request_log log;
+	struct tls_store *store;
+	struct authority *authority;
+	struct connections *connections;
+	struct gate_door *door;
+	struct requests *control;
+};
+
+#endif

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A broker as a process with servers of a test behind it, all over the loopback (tests/broker/broker_program.c)."""
+
+import contextlib
+import json
+import os
+import queue
+import shutil
+import socket
+import ssl
+import subprocess
+import tempfile
+import threading
+import time
+
+from internet.pki import Authority
+
+PATIENCE = 30
+NAME = "api.example.net"
+ALLOW = f"network: deny\nallow: [{NAME}]\n"
+
+
+def until(condition, seconds=PATIENCE):
+    """Polls; a generous bound and no timing."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come to be"
+        time.sleep(0.01)
+
+
+class Server:
+    """Calls handler(connection) in a thread for each connection; with a context over TLS."""
+
+    def __init__(self, handler, context=None):
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=512)
+        self.port = self._listener.getsockname()[1]
+        self.connections = 0
+        self.failed_handshakes = 0
+        self._handler, self._context = handler, context
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = self._listener.accept()
+                self.connections += 1
+                threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection):
+        with contextlib.suppress(OSError), connection:
+            if self._context:
+                try:
+                    connection = self._context.wrap_socket(connection, server_side=True,
+                                                           suppress_ragged_eofs=False)
+                except OSError:
+                    self.failed_handshakes += 1
+                    return
+            self._handler(connection)
+            connection.close()
+
+    def close(self):
+        # A thread in accept() does not see close().
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+
+def read_head(connection, rest=b""):
+    """(head, what came behind it); (b"", b"") at the end."""
+    while b"\r\n\r\n" not in rest:
+        more = connection.recv(65536)
+        if not more:
+            return b"", b""
+        rest += more
+    head, rest = rest.split(b"\r\n\r\n", 1)
+    return head + b"\r\n\r\n", rest
+
+
+def read_exactly(connection, n, rest=b""):
+    while len(rest) < n:
+        more = connection.recv(65536)
+        if not more:
+            raise ConnectionError("the end came in the middle")
+        rest += more
+    return rest[:n], rest[n:]
+
+
+class Broker:
+    """sites: (name, port, "tls" or "plain", port of the server); the client's ports are in `ports`, in that order."""
+
+    def __init__(self, program, bundle, policy, sites):
+        self.folder = tempfile.mkdtemp(prefix="sandgate-broker-")
+        argv = [os.path.join(os.path.dirname(program), "tests", "broker", "broker_program"),
+                self.write("bundle.pem", bundle), self.write("policy.yaml", policy)]
+        argv += [":".join(map(str, site)) for site in sites]
+        # No pipe to a log: what the sanitizers say is to be seen.
+        self._process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                         text=True)
+        self._lines = queue.Queue()
+        threading.Thread(target=self._read, daemon=True).start()
+        ready = self.await_line()
+        assert ready["op"] == "ready", ready
+        self.pid, self.ports = ready["pid"], ready["ports"]
+        self.authority = self.write("authority.pem", ready["authority"])
+
+    def _read(self):
+        for line in self._process.stdout:
+            self._lines.put(json.loads(line))
+
+    def write(self, name, text):
+        path = os.path.join(self.folder, name)
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
+        return path
+
+    def await_line(self):
+        return self._lines.get(timeout=PATIENCE)
+
+    def say(self, line):
+        self._process.stdin.write(line + "\n")
+        self._process.stdin.flush()
+
+    def ask(self, op):
+        self.say(json.dumps({"op": op}))
+        return self.await_line()
+
+    def set_policy(self, text, generation):
+        path = self.write(f"policy-{generation}.yaml", text)
+        self.say(f"policy {path} {generation}")
+        return self.await_line()
+
+    def records(self):
+        self.say("records")
+        rows = []
+        while (row := self.await_line())["op"] == "record":
+            rows.append(row)
+        return rows
+
+    def await_records(self, n):
+        rows = []
+        until(lambda: rows.extend(self.records()) or len(rows) >= n)
+        return rows
+
+    def close(self):
+        """The exit status of the broker, as wait() has it."""
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
+        while (row := self.await_line())["op"] != "ended":
+            pass
+        self._process.wait(PATIENCE)
+        shutil.rmtree(self.folder)
+        return row["status"]
+
+    # --- clients ---
+
+    def connect(self, site=0):
+        return socket.create_connection(("127.0.0.1", self.ports[site]), PATIENCE)
+
+    def connect_tls(self, name=NAME, site=0, alpn=("http/1.1",)):
+        context = ssl.create_default_context(cafile=self.authority)
+        if alpn:
+            context.set_alpn_protocols(list(alpn))
+        return context.wrap_socket(self.connect(site), server_hostname=name,
+                                   suppress_ragged_eofs=False)
+
+    def curl(self, *argv, name=NAME, site=0, port=443, **kwargs):
+        command = ["curl", "-sS", "--cacert", self.authority, "--noproxy", "*", "--max-time", "120",
+                   "--connect-to", f"{name}:{port}:127.0.0.1:{self.ports[site]}", *argv]
+        return subprocess.run(command, capture_output=True, timeout=150, check=False, **kwargs)
+
+    # --- the process ---
+
+    def descriptors(self):
+        return len(os.listdir(f"/proc/{self.pid}/fd"))
+
+    def rss(self):
+        """Octets."""
+        with open(f"/proc/{self.pid}/status", encoding="ascii") as f:
+            for line in f:
+                if line.startswith("VmRSS:"):
+                    return int(line.split()[1]) * 1024
+        raise AssertionError("no VmRSS")
+
+
+class Rig:
+    """Servers and brokers of one test, ended with it."""
+
+    def __init__(self, program):
+        self._program = program
+        self.authority = Authority()
+        self._open = []
+
+    def server(self, handler, names=(NAME,), alpn=("http/1.1",), context=None):
+        s = Server(handler, context or self.authority.server_context(list(names), alpn))
+        self._open.append(s)
+        return s
+
+    def plain_server(self, handler):
+        s = Server(handler)
+        self._open.append(s)
+        return s
+
+    def broker(self, *sites, policy=ALLOW, bundle=None):
+        b = Broker(self._program, bundle or self.authority.pem, policy, sites)
+        self._open.append(b)
+        return b
+
+    def broker_for(self, server, **kwargs):
+        return self.broker((NAME, 443, "tls", server.port), **kwargs)
+
+    def close(self):
+        for what in reversed(self._open):
+            status = what.close()
+            assert not status, f"the broker ended with {status:#x}"
