@@ -10,15 +10,16 @@ static size_t copy_body(struct body *b, uint8_t *out, size_t room)
 {
 	size_t n = 0;
 
-	while (n < room && b->n) {
+	for (;;) {
 		struct span piece = body_peek(b);
 		size_t take = piece.n < room - n ? piece.n : room - n;
 
+		if (take == 0)
+			return n;
 		memcpy(out + n, piece.p, take);
 		body_take(b, take);
 		n += take;
 	}
-	return n;
 }
 
 /* The end of the body, with trailers or without. False: it must not look whole. */

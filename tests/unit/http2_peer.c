@@ -297,6 +297,7 @@ struct span peer_produce(struct peer *p, size_t max)
 		p->unsent = span_of(octets, (size_t)n);
 	}
 	out = span_of(p->unsent.p, p->unsent.n < max ? p->unsent.n : max);
-	p->unsent = span_of(p->unsent.p + out.n, p->unsent.n - out.n);
+	if (out.n)
+		p->unsent = span_of(p->unsent.p + out.n, p->unsent.n - out.n);
 	return out;
 }

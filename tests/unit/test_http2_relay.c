@@ -15,6 +15,11 @@
 #include "codec_relay.h"
 #include "http2_peer.h"
 
+#ifdef __clang__
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/allocator_interface.h>
 #endif
@@ -275,11 +280,12 @@ static void test_windows_grow_and_are_given_back(void **state)
 /* Uploads on every stream that is offered, to a server that takes nothing. */
 static void test_memory_of_a_stalled_connection(void **state)
 {
-	struct http2 *server = (struct http2 *)rig.relay.server;
+	struct http2 *server;
 	size_t before, grown;
 
 	teardown(NULL);
 	open_windows(WIDE, 1);
+	server = (struct http2 *)rig.relay.server;
 	rig.server.hold = true;
 	settle();
 	before = heap();
