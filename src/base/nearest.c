@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { WORD_MAX = 32 };
+enum { WORD_MAX = 64 }; /* the name of a sandbox */
 
 static size_t smallest(size_t a, size_t b, size_t c)
 {
@@ -47,6 +47,14 @@ struct nearest nearest_to(const char *written)
 	return (struct nearest){.written = written, .distance = n / 3 + 2};
 }
 
+/* Of two that are as near, the one that begins as it was written: few err in the first letter. */
+static bool is_nearer(const struct nearest *n, const char *candidate, size_t d)
+{
+	if (d != n->distance || !n->word)
+		return d < n->distance;
+	return candidate[0] == n->written[0] && n->word[0] != n->written[0];
+}
+
 void nearest_offer(struct nearest *n, const char *candidate)
 {
 	size_t written = strlen(n->written), offered = strlen(candidate), d;
@@ -55,7 +63,7 @@ void nearest_offer(struct nearest *n, const char *candidate)
 		return;
 	d = distance(n->written, written, candidate, offered);
 	/* A word of which no letter is right is not what was meant, however short it is. */
-	if (d < n->distance && d < offered) {
+	if (is_nearer(n, candidate, d) && d < offered) {
 		n->distance = d;
 		n->word = candidate;
 	}
