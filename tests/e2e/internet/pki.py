@@ -31,20 +31,20 @@ class Authority:
                                                       False, False), True)])
         self.pem = self._certificate.public_bytes(serialization.Encoding.PEM).decode()
 
-    def _sign(self, subject, key, extensions):
+    def _sign(self, subject, key, extensions, days=30):
         now = datetime.datetime.utcnow()
         builder = (x509.CertificateBuilder().subject_name(subject).issuer_name(self._subject)
                    .public_key(key.public_key()).serial_number(x509.random_serial_number())
-                   .not_valid_before(now - datetime.timedelta(days=1))
-                   .not_valid_after(now + datetime.timedelta(days=30)))
+                   .not_valid_before(now - datetime.timedelta(days=2))
+                   .not_valid_after(now + datetime.timedelta(days=days)))
         identifier = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
         own = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
         for extension, critical in [*extensions, (identifier, False), (own, False)]:
             builder = builder.add_extension(extension, critical)
         return builder.sign(self._key, hashes.SHA256())
 
-    def issue(self, names):
-        """(certificate, key), both PEM text, for names and addresses."""
+    def issue(self, names, days=30):
+        """(certificate, key), both PEM text, for names and addresses; negative days: expired."""
         key = ec.generate_private_key(ec.SECP256R1())
         alternatives = []
         for name in names:
@@ -55,12 +55,12 @@ class Authority:
         certificate = self._sign(_name(names[0]), key, [
             (x509.SubjectAlternativeName(alternatives), False),
             (x509.BasicConstraints(ca=False, path_length=None), True),
-            (x509.ExtendedKeyUsage([x509.oid.ExtendedKeyUsageOID.SERVER_AUTH]), False)])
+            (x509.ExtendedKeyUsage([x509.oid.ExtendedKeyUsageOID.SERVER_AUTH]), False)], days)
         return certificate.public_bytes(serialization.Encoding.PEM).decode(), _pem(key).decode()
 
-    def server_context(self, names, alpn=("http/1.1",)):
+    def server_context(self, names, alpn=("http/1.1",), days=30):
         """An ssl context that serves a certificate for `names`."""
-        certificate, key = self.issue(names)
+        certificate, key = self.issue(names, days)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         with tempfile.NamedTemporaryFile("w", suffix=".pem") as f:
             f.write(certificate + key)
