@@ -281,14 +281,20 @@ static bool is_own_link(void *ctx, const char *link)
 	return false;
 }
 
-/* What the option names must not be of an earlier sandbox's choice. */
-static int check_links(struct planner *b, const char *option, const char *written, const char *tidy)
+/*
+ * What the option names must not be of a sandbox's choice. In one pass: what is looked at is what is shared,
+ * though one may be at work.
+ */
+static int resolve_source(struct planner *b, const char *option, const char *written,
+			  const char *tidy, char out[PATH_MAX])
 {
 	struct foreign_link f = {.b = b};
-	char real[PATH_MAX];
 
-	if (path_resolve_each(b->r->host, tidy, real, is_own_link, &f) || !f.path[0])
+	if (path_resolve_each(b->r->host, tidy, out, is_own_link, &f))
 		return 0;
+	if (!f.path[0])
+		return err_set(b->e, "%s %s: the path is too long or its links go round", option,
+			       written);
 	return err_set(
 		b->e,
 		"%s %s: %s is a link in a folder that a sandbox may write, so it leads where "
@@ -302,11 +308,9 @@ static int find_place(struct planner *b, const char *option, const char *written
 
 	if (!*written)
 		return err_set(b->e, "%s: the path is empty; name a file or folder", option);
-	if (!path_join(b->r->cwd, written, path) || !path_tidy(path, tidy) ||
-	    !path_resolve(b->r->host, tidy, at->source))
-		return err_set(b->e, "%s %s: the path is too long or its links go round", option,
-			       written);
-	if (check_links(b, option, written, tidy))
+	if (!path_join(b->r->cwd, written, path) || !path_tidy(path, tidy))
+		return err_set(b->e, "%s %s: the path is too long", option, written);
+	if (resolve_source(b, option, written, tidy, at->source))
 		return -1;
 	if (host_look(b, at->source) == PATH_NONE)
 		return err_set(b->e,
