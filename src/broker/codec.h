@@ -13,8 +13,8 @@
  * exchange.c calls the other codec_ops, from within events or not. A codec calls events from within receive, receive_end
  * and produce only: after any of the others produce is called until it has nothing.
  *
- * A body that exchange.c has set `failed` is one that nobody drains any more: h2 discards the rest of it, and ends the
- * stream behind a whole answer.
+ * A body that exchange.c has set `failed` is one that nobody drains any more: the rest of it is discarded. h2 ends the
+ * stream behind a whole answer, h1 the connection.
  */
 #ifndef SG_BROKER_CODEC_H
 #define SG_BROKER_CODEC_H

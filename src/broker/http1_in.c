@@ -173,13 +173,15 @@ static enum codec_error not_collected(enum collected result, const char **why, c
 	return CODEC_NO_MEMORY;
 }
 
-/* At most `most` of the octets, as many as there is room for. */
+/* At most `most` of the octets, as many as there is room for; all when nobody wants them. */
 static enum codec_error take_data(struct body *to, struct span octets, uint64_t most, size_t *n)
 {
-	size_t room = body_room(to);
+	size_t room = to->failed ? octets.n : body_room(to);
 
 	*n = octets.n < room ? octets.n : room;
 	*n = *n < most ? *n : (size_t)most;
+	if (to->failed)
+		return CODEC_OK;
 	return body_put(to, span_of(octets.p, *n)) ? CODEC_OK : CODEC_NO_MEMORY;
 }
 

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "codec_pair.h"
+#include "codec_relay.h"
 
 enum { ROOM = 16 * 1024, EVENTS_MAX = 64 };
 
@@ -36,7 +36,7 @@ struct side {
 };
 
 struct connection {
-	struct codec_pair pair;
+	struct codec_relay codecs;
 	struct side client, server;
 };
 
@@ -189,9 +189,9 @@ static void watch(struct connection *c, struct side *s)
 /* The one server is gone: what is under way is the last. */
 static void follow_end_of_server(struct connection *c)
 {
-	struct codec *server = c->pair.server, *client = c->pair.client;
+	struct codec *server = c->codecs.server, *client = c->codecs.client;
 
-	if (!client->persistent && server->persistent && !c->pair.exchange)
+	if (!client->persistent && server->persistent && !c->codecs.exchanges)
 		server->ops->shut(server);
 }
 
@@ -241,18 +241,21 @@ static void accept_one(int listener)
 	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 	struct connection *c = calloc(1, sizeof(*c));
 
-	if (fd < 0 || !c || !pair_open(&c->pair, judge, c))
+	if (fd < 0 || !c)
 		err(1, "accept");
-	c->pair.body = note_body;
-	start_side(c, &c->client, fd, c->pair.server);
-	start_side(c, &c->server, dial(), c->pair.client);
+	relay_open(&c->codecs, http1_server_new, http1_client_new);
+	c->codecs.judge = judge;
+	c->codecs.body = note_body;
+	c->codecs.server_continues = true;
+	start_side(c, &c->client, fd, c->codecs.server);
+	start_side(c, &c->server, dial(), c->codecs.client);
 }
 
 static void free_if_over(struct connection *c)
 {
 	if (c->client.fd >= 0)
 		return;
-	pair_close(&c->pair);
+	relay_close(&c->codecs);
 	free(c);
 }
 

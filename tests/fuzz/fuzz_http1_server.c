@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codec_pair.h"
+#include "codec_relay.h"
 #include "fuzz.h"
 #include "http1_probe.h"
 
@@ -43,6 +43,13 @@ static bool judge(void *ctx, struct message *m)
 	return j->admits;
 }
 
+static void open_judged(struct codec_relay *r, struct judged *j)
+{
+	relay_open(r, http1_server_new, http1_client_new);
+	r->judge = judge;
+	r->ctx = j;
+}
+
 static size_t carry(struct codec *from, struct codec *to)
 {
 	uint8_t memory[1024];
@@ -67,7 +74,7 @@ static void drop(struct codec *from)
 }
 
 /* Everything that can move does: requests to the server behind, its answers back. */
-static void settle(struct codec_pair *front, struct codec_pair *behind)
+static void settle(struct codec_relay *front, struct codec_relay *behind)
 {
 	while (carry(front->client, behind->server) + carry(behind->server, front->client))
 		drop(front->server);
@@ -77,11 +84,11 @@ static void settle(struct codec_pair *front, struct codec_pair *behind)
 static void check_judged(struct span s)
 {
 	struct judged front = {.admits = true}, behind = {0};
-	struct codec_pair a, b;
+	struct codec_relay a, b;
 	size_t taken = 1;
 
-	if (!pair_open(&a, judge, &front) || !pair_open(&b, judge, &behind))
-		abort();
+	open_judged(&a, &front);
+	open_judged(&b, &behind);
 	for (size_t at = 0; at < s.n && taken; at += taken) {
 		if (a.server->ops->receive(a.server, span_of(s.p + at, s.n - at), &taken))
 			break;
@@ -91,8 +98,8 @@ static void check_judged(struct span s)
 	if (front.text.n < behind.text.n ||
 	    (behind.text.n && memcmp(front.text.p, behind.text.p, behind.text.n) != 0))
 		abort();
-	pair_close(&a);
-	pair_close(&b);
+	relay_close(&a);
+	relay_close(&b);
 	text_free(&front.text);
 	text_free(&behind.text);
 }

@@ -16,6 +16,7 @@ struct relay_exchange {
 	struct message request;	       /* while it waits for a stream */
 	bool with_server, with_client; /* the codecs that know it */
 	bool waits, answered;
+	uint64_t seen; /* octets of the request's body that were told */
 };
 
 static struct relay_exchange *exchange_of(struct exchange *x)
@@ -86,7 +87,7 @@ static void pass_on(struct relay_exchange *e, struct message *m)
 		e->waits = true;
 	else
 		answer_without_server(e, 503);
-	if (!e->answered && m->expects_continue)
+	if (!e->answered && m->expects_continue && !r->server_continues)
 		r->server->ops->resume_receive(r->server, &e->x);
 }
 
@@ -120,12 +121,37 @@ static void on_answer(struct exchange *x, struct message *m)
 		c->ops->send_answer(c, x, m);
 }
 
+/* What lies in the ring and was not told yet, which may be in two pieces. */
+static void tell_body(struct relay_exchange *e)
+{
+	struct codec_relay *r = e->relay;
+	struct body view = e->x.up;
+
+	if (!r->body || e->x.opaque)
+		return;
+	while (view.n) {
+		struct span piece = body_peek(&view);
+		size_t old = (size_t)(e->seen - view.passed);
+
+		old = old < piece.n ? old : piece.n;
+		r->body(r->ctx, span_of(piece.p + old, piece.n - old), false);
+		e->seen += piece.n - old;
+		view.at = (view.at + piece.n) % BODY_ROOM;
+		view.n -= piece.n;
+		view.passed += piece.n;
+	}
+	if (e->x.up.ended)
+		r->body(r->ctx, span_of(NULL, 0), true);
+}
+
 /* Octets move on from the codec c to the other one. */
 static void on_filled(struct exchange *x, struct codec *c)
 {
 	struct relay_exchange *e = exchange_of(x);
 	struct codec_relay *r = e->relay;
 
+	if (c->server)
+		tell_body(e);
 	if (c->server && e->with_client)
 		r->client->ops->resume_send(r->client, x);
 	else if (!c->server && e->with_server)

@@ -18,7 +18,10 @@ struct codec_relay {
 	struct relay_exchange *exchanges;
 	/* May be NULL. Called for every request before an octet of it goes on. False: it gets 403. */
 	bool (*judge)(void *ctx, struct message *request);
+	/* May be NULL. More of the body of the request judged last; `whole`: it ended with that. */
+	void (*body)(void *ctx, struct span octets, bool whole);
 	void *ctx;
+	bool server_continues;			    /* 100 comes from the server alone */
 	unsigned requests, retries, failures, done; /* failures of either side */
 };
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "codec_pair.h"
+#include "codec_relay.h"
 #include "http1_probe.h"
 
 #ifdef __has_feature /* clang's way */
@@ -22,10 +22,10 @@
 #include <sanitizer/allocator_interface.h>
 #endif
 
-/* ---- A pair whose two peers are octets of the test ---- */
+/* ---- A relay whose two peers are octets of the test ---- */
 
 struct relay {
-	struct codec_pair pair;
+	struct codec_relay codecs;
 	struct text to_server, to_client; /* what came out of it */
 	bool refuse;
 };
@@ -38,12 +38,15 @@ static bool judge(void *ctx, struct message *request)
 static void open_relay(struct relay *r)
 {
 	*r = (struct relay){0};
-	assert_true(pair_open(&r->pair, judge, r));
+	relay_open(&r->codecs, http1_server_new, http1_client_new);
+	r->codecs.judge = judge;
+	r->codecs.ctx = r;
+	r->codecs.server_continues = true;
 }
 
 static void close_relay(struct relay *r)
 {
-	pair_close(&r->pair);
+	relay_close(&r->codecs);
 	text_free(&r->to_server);
 	text_free(&r->to_client);
 }
@@ -63,8 +66,8 @@ static void settle(struct relay *r)
 	bool some;
 
 	do {
-		some = collect(r->pair.client, &r->to_server);
-		some = collect(r->pair.server, &r->to_client) || some;
+		some = collect(r->codecs.client, &r->to_server);
+		some = collect(r->codecs.server, &r->to_client) || some;
 	} while (some);
 }
 
@@ -98,16 +101,16 @@ static void tell(const struct story *s, size_t step)
 
 	open_relay(&r);
 	r.refuse = s->refused;
-	feed(&r, r.pair.server, span_of_string(s->request), step);
+	feed(&r, r.codecs.server, span_of_string(s->request), step);
 	assert_string_equal(r.to_server.p ? r.to_server.p : "", s->to_server);
-	feed(&r, r.pair.client, span_of_string(s->answer), step);
+	feed(&r, r.codecs.client, span_of_string(s->answer), step);
 	if (s->ends)
-		r.pair.client->ops->receive_end(r.pair.client);
+		r.codecs.client->ops->receive_end(r.codecs.client);
 	settle(&r);
 	assert_string_equal(r.to_client.p ? r.to_client.p : "", s->to_client);
 	assert_string_equal(r.to_server.p ? r.to_server.p : "", s->to_server);
-	assert_int_equal(r.pair.server->cut, s->cut);
-	assert_int_equal(r.pair.server->finished, s->finished);
+	assert_int_equal(r.codecs.server->cut, s->cut);
+	assert_int_equal(r.codecs.server->finished, s->finished);
 	close_relay(&r);
 }
 
@@ -225,10 +228,10 @@ static void interim_answers_are_bounded(void **state)
 	size_t taken;
 
 	open_relay(&r);
-	feed(&r, r.pair.server, span_of_string(GET), 4096);
+	feed(&r, r.codecs.server, span_of_string(GET), 4096);
 	for (unsigned i = 0; i < 20000; i++)
-		assert_int_equal(r.pair.client->ops->receive(
-					 r.pair.client,
+		assert_int_equal(r.codecs.client->ops->receive(
+					 r.codecs.client,
 					 span_of_string("HTTP/1.1 102 Processing\r\nX: y\r\n\r\n"),
 					 &taken),
 				 CODEC_OK);
@@ -249,12 +252,12 @@ static void a_client_is_told_to_continue_by_the_server(void **state)
 	struct relay r;
 
 	open_relay(&r);
-	feed(&r, r.pair.server, span_of_string(EXPECTS), 4096);
+	feed(&r, r.codecs.server, span_of_string(EXPECTS), 4096);
 	assert_string_equal(r.to_server.p, EXPECTS_TO);
 	assert_int_equal(r.to_client.n, 0);
-	feed(&r, r.pair.client, span_of_string("HTTP/1.1 100 Continue\r\n\r\n"), 4096);
+	feed(&r, r.codecs.client, span_of_string("HTTP/1.1 100 Continue\r\n\r\n"), 4096);
 	assert_string_equal(r.to_client.p, "HTTP/1.1 100 Continue\r\n\r\n");
-	feed(&r, r.pair.server, span_of_string("abc"), 4096);
+	feed(&r, r.codecs.server, span_of_string("abc"), 4096);
 	assert_string_equal(r.to_server.p, EXPECTS_TO "abc");
 	close_relay(&r);
 }
@@ -266,10 +269,10 @@ static void a_client_is_told_to_continue_when_the_body_is_wanted(void **state)
 	struct exchange *x;
 
 	open_relay(&r);
-	feed(&r, r.pair.server, span_of_string(EXPECTS), 4096);
-	x = (struct exchange *)r.pair.exchange;
-	r.pair.server->ops->resume_receive(r.pair.server, x);
-	r.pair.server->ops->resume_receive(r.pair.server, x);
+	feed(&r, r.codecs.server, span_of_string(EXPECTS), 4096);
+	x = (struct exchange *)r.codecs.exchanges;
+	r.codecs.server->ops->resume_receive(r.codecs.server, x);
+	r.codecs.server->ops->resume_receive(r.codecs.server, x);
 	settle(&r);
 	assert_string_equal(r.to_client.p, "HTTP/1.1 100 Continue\r\n\r\n");
 	close_relay(&r);
@@ -330,14 +333,14 @@ static void an_answer_that_fails_never_looks_whole(void **state)
 		struct relay r;
 
 		open_relay(&r);
-		feed(&r, r.pair.server, span_of_string(rows[i][0]), 4096);
-		feed(&r, r.pair.client, span_of_string(rows[i][1]), 1);
-		r.pair.client->ops->receive_end(r.pair.client);
+		feed(&r, r.codecs.server, span_of_string(rows[i][0]), 4096);
+		feed(&r, r.codecs.client, span_of_string(rows[i][1]), 1);
+		r.codecs.client->ops->receive_end(r.codecs.client);
 		settle(&r);
 		assert_non_null(strstr(r.to_client.p, "HTTP/1.1 200 OK\r\n"));
 		assert_null(strstr(r.to_client.p, rows[i][2]));
-		assert_true(r.pair.server->cut && r.pair.server->finished);
-		assert_false(r.pair.server->persistent);
+		assert_true(r.codecs.server->cut && r.codecs.server->finished);
+		assert_false(r.codecs.server->persistent);
 		close_relay(&r);
 	}
 }
@@ -347,15 +350,15 @@ static void a_client_that_fails_cuts_its_request(void **state)
 	struct relay r;
 
 	open_relay(&r);
-	feed(&r, r.pair.server,
+	feed(&r, r.codecs.server,
 	     span_of_string("POST / HTTP/1.1\r\nHost: a.example\r\nTransfer-Encoding: chunked\r\n"
 			    "\r\n2\r\nhi\r\n"),
 	     4096);
 	assert_non_null(strstr(r.to_server.p, "\r\n\r\n2\r\nhi\r\n"));
-	assert_false(r.pair.server->ops->receive_end(r.pair.server));
+	assert_false(r.codecs.server->ops->receive_end(r.codecs.server));
 	settle(&r);
 	assert_null(strstr(r.to_server.p, "0\r\n\r\n"));
-	assert_true(r.pair.client->cut && r.pair.client->finished);
+	assert_true(r.codecs.client->cut && r.codecs.client->finished);
 	close_relay(&r);
 }
 
@@ -364,18 +367,18 @@ static void an_early_answer_ends_both_connections(void **state)
 	struct relay r;
 
 	open_relay(&r);
-	feed(&r, r.pair.server,
+	feed(&r, r.codecs.server,
 	     span_of_string("POST / HTTP/1.1\r\nHost: a.example\r\nContent-Length: 9\r\n\r\nabc"),
 	     4096);
-	feed(&r, r.pair.client, span_of_string("HTTP/1.1 401 No\r\nContent-Length: 2\r\n\r\nno"),
+	feed(&r, r.codecs.client, span_of_string("HTTP/1.1 401 No\r\nContent-Length: 2\r\n\r\nno"),
 	     4096);
 	assert_string_equal(r.to_client.p, "HTTP/1.1 401 Unauthorized\r\ncontent-length: 2\r\n"
 					   "connection: close\r\n\r\nno");
-	assert_true(r.pair.server->finished && !r.pair.server->cut);
-	assert_true(r.pair.client->finished && !r.pair.client->persistent);
-	assert_null(r.pair.exchange);
+	assert_true(r.codecs.server->finished && !r.codecs.server->cut);
+	assert_true(r.codecs.client->finished && !r.codecs.client->persistent);
+	assert_null(r.codecs.exchanges);
 	/* the rest of the body, and a request behind it, are nobody's */
-	assert_int_equal(feed(&r, r.pair.server, span_of_string("defghi" GET), 4096), CODEC_OK);
+	assert_int_equal(feed(&r, r.codecs.server, span_of_string("defghi" GET), 4096), CODEC_OK);
 	assert_null(strstr(r.to_server.p, "def"));
 	close_relay(&r);
 }
@@ -386,17 +389,17 @@ static void both_directions_at_once(void **state)
 	struct relay r;
 
 	open_relay(&r);
-	feed(&r, r.pair.server,
+	feed(&r, r.codecs.server,
 	     span_of_string("POST / HTTP/1.1\r\nHost: a.example\r\nContent-Length: 4\r\n\r\nab"),
 	     4096);
-	feed(&r, r.pair.client, span_of_string(CHUNKED "2\r\nAB\r\n"), 4096);
+	feed(&r, r.codecs.client, span_of_string(CHUNKED "2\r\nAB\r\n"), 4096);
 	assert_non_null(strstr(r.to_client.p, "\r\n\r\n2\r\nAB\r\n"));
-	feed(&r, r.pair.server, span_of_string("cd"), 4096);
+	feed(&r, r.codecs.server, span_of_string("cd"), 4096);
 	assert_non_null(strstr(r.to_server.p, "\r\n\r\nabcd"));
-	feed(&r, r.pair.client, span_of_string("2\r\nCD\r\n0\r\n\r\n"), 4096);
+	feed(&r, r.codecs.client, span_of_string("2\r\nCD\r\n0\r\n\r\n"), 4096);
 	assert_non_null(strstr(r.to_client.p, "2\r\nCD\r\n0\r\n\r\n"));
-	assert_true(r.pair.client->persistent);
-	assert_false(r.pair.server->cut);
+	assert_true(r.codecs.client->persistent);
+	assert_false(r.codecs.server->cut);
 	close_relay(&r);
 }
 
@@ -405,15 +408,15 @@ static void shut_goes_on_with_what_is_under_way(void **state)
 	struct relay r;
 
 	open_relay(&r);
-	feed(&r, r.pair.server, span_of_string(GET), 4096);
-	r.pair.server->ops->shut(r.pair.server);
-	assert_false(r.pair.server->finished);
-	feed(&r, r.pair.client, span_of_string("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx"),
+	feed(&r, r.codecs.server, span_of_string(GET), 4096);
+	r.codecs.server->ops->shut(r.codecs.server);
+	assert_false(r.codecs.server->finished);
+	feed(&r, r.codecs.client, span_of_string("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx"),
 	     4096);
 	assert_non_null(strstr(r.to_client.p, "connection: close\r\n\r\nx"));
-	assert_true(r.pair.server->finished && !r.pair.server->cut);
-	r.pair.client->ops->shut(r.pair.client);
-	assert_true(r.pair.client->finished);
+	assert_true(r.codecs.server->finished && !r.codecs.server->cut);
+	r.codecs.client->ops->shut(r.codecs.client);
+	assert_true(r.codecs.client->finished);
 	close_relay(&r);
 }
 
@@ -424,28 +427,28 @@ static void websocket_passes_both_ways(void **state)
 	struct relay r;
 
 	open_relay(&r);
-	feed(&r, r.pair.server,
+	feed(&r, r.codecs.server,
 	     span_of_string("GET /w HTTP/1.1\r\nHost: a.example\r\nUpgrade: websocket\r\n"
 			    "Connection: Upgrade\r\n\r\nearly"),
 	     4096);
 	assert_null(strstr(r.to_server.p, "early"));
-	feed(&r, r.pair.client,
+	feed(&r, r.codecs.client,
 	     span_of_string("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
 			    "Connection: Upgrade\r\n\r\n\x81\x02hi"),
 	     4096);
 	assert_non_null(strstr(r.to_client.p, "connection: upgrade\r\n\r\n\x81\x02hi"));
-	feed(&r, r.pair.server, span_of_string("early and late"), 3);
+	feed(&r, r.codecs.server, span_of_string("early and late"), 3);
 	assert_non_null(strstr(r.to_server.p, "connection: upgrade\r\n\r\nearly and late"));
-	assert_true(r.pair.server->ops->receive_end(r.pair.server));
+	assert_true(r.codecs.server->ops->receive_end(r.codecs.server));
 	settle(&r);
-	assert_true(r.pair.client->finished && !r.pair.client->cut);
-	assert_false(r.pair.server->finished);
-	feed(&r, r.pair.client, span_of_string("the last"), 4096);
+	assert_true(r.codecs.client->finished && !r.codecs.client->cut);
+	assert_false(r.codecs.server->finished);
+	feed(&r, r.codecs.client, span_of_string("the last"), 4096);
 	assert_non_null(strstr(r.to_client.p, "the last"));
-	assert_true(r.pair.client->ops->receive_end(r.pair.client));
+	assert_true(r.codecs.client->ops->receive_end(r.codecs.client));
 	settle(&r);
-	assert_true(r.pair.server->finished && !r.pair.server->cut);
-	assert_null(r.pair.exchange);
+	assert_true(r.codecs.server->finished && !r.codecs.server->cut);
+	assert_null(r.codecs.exchanges);
 	close_relay(&r);
 }
 
@@ -454,15 +457,15 @@ static void a_declined_websocket_is_an_ordinary_answer(void **state)
 	struct relay r;
 
 	open_relay(&r);
-	feed(&r, r.pair.server,
+	feed(&r, r.codecs.server,
 	     span_of_string("GET /w HTTP/1.1\r\nHost: a.example\r\nUpgrade: websocket\r\n"
 			    "Connection: Upgrade\r\n\r\n"),
 	     4096);
-	feed(&r, r.pair.client, span_of_string("HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n"),
+	feed(&r, r.codecs.client, span_of_string("HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n"),
 	     4096);
 	assert_string_equal(r.to_client.p, "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n");
 	text_free(&r.to_server);
-	feed(&r, r.pair.server, span_of_string(GET), 4096);
+	feed(&r, r.codecs.server, span_of_string(GET), 4096);
 	assert_string_equal(r.to_server.p, GET);
 	close_relay(&r);
 }
@@ -475,17 +478,17 @@ static void ten_thousand_requests_on_one_connection(void **state)
 
 	open_relay(&r);
 	for (unsigned i = 0; i < 10000; i++) {
-		feed(&r, r.pair.server, span_of_string(GET), 4096);
+		feed(&r, r.codecs.server, span_of_string(GET), 4096);
 		assert_string_equal(r.to_server.p, GET);
-		feed(&r, r.pair.client,
+		feed(&r, r.codecs.client,
 		     span_of_string("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx"), 4096);
 		assert_string_equal(r.to_client.p, "HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nx");
 		text_free(&r.to_server);
 		text_free(&r.to_client);
 	}
-	assert_true(r.pair.server->persistent && r.pair.client->persistent);
-	assert_true(r.pair.server->ops->idle(r.pair.server));
-	assert_true(r.pair.client->ops->idle(r.pair.client));
+	assert_true(r.codecs.server->persistent && r.codecs.client->persistent);
+	assert_true(r.codecs.server->ops->idle(r.codecs.server));
+	assert_true(r.codecs.client->ops->idle(r.codecs.client));
 	close_relay(&r);
 }
 
@@ -495,7 +498,7 @@ static struct text pass(struct span request)
 	struct text out;
 
 	open_relay(&r);
-	feed(&r, r.pair.server, request, 4096);
+	feed(&r, r.codecs.server, request, 4096);
 	out = r.to_server;
 	r.to_server = (struct text){0};
 	close_relay(&r);
@@ -539,11 +542,6 @@ struct flood {
 	/* what a body repeats; the first octet of each piece tells the place besides */
 	uint8_t pattern[65536];
 };
-
-static bool admit(void *ctx, struct message *request)
-{
-	return true;
-}
 
 static void put_some(struct flood *f, struct body *b, uint64_t *put)
 {
@@ -681,18 +679,19 @@ static void start_flood(struct flood *f, struct codec *outer)
 static void a_gibibyte_each_way_in_constant_memory(void **state)
 {
 	static struct flood f;
-	struct codec_pair pair;
+	struct codec_relay codecs;
 	struct codec *outer = http1_client_new(&flood_events, NULL);
 	size_t before, most = 0;
 
 	f.origin = http1_server_new(&flood_events, &f);
-	assert_true(outer && f.origin && pair_open(&pair, admit, NULL));
+	assert_true(outer && f.origin);
+	relay_open(&codecs, http1_server_new, http1_client_new);
 	{
 		struct wire wires[] = {
-			{.from = outer, .to = pair.server},
-			{.from = pair.client, .to = f.origin},
-			{.from = f.origin, .to = pair.client},
-			{.from = pair.server, .to = outer},
+			{.from = outer, .to = codecs.server},
+			{.from = codecs.client, .to = f.origin},
+			{.from = f.origin, .to = codecs.client},
+			{.from = codecs.server, .to = outer},
 		};
 
 		before = heap();
@@ -711,8 +710,8 @@ static void a_gibibyte_each_way_in_constant_memory(void **state)
 	}
 	assert_true(f.up_seen == GIB && f.down_seen == GIB);
 	assert_in_range(most - before, 1, MIB);
-	assert_int_equal(pair.failures, 0);
-	pair_close(&pair);
+	assert_int_equal(codecs.failures, 0);
+	relay_close(&codecs);
 	outer->ops->free(outer);
 	f.origin->ops->free(f.origin);
 	body_free(&f.outer.up);
