@@ -67,6 +67,14 @@ void ledger_free(struct ledger *l)
 	free(l);
 }
 
+/* To the largest number that an entry has and not beyond, as verify adds up (tally.c). */
+static void account_for(struct account *a, uint64_t n)
+{
+	uint64_t room = INT64_MAX - a->accounted;
+
+	a->accounted += n < room ? n : room;
+}
+
 /* --- what waits --- */
 
 /* When all places are taken, the rest of `suppressed` is that of other names. */
@@ -145,7 +153,7 @@ static int write_entry(struct ledger *l, size_t reason, const struct record *r, 
 	rc = l->append(l->ctx, entry);
 	if (rc)
 		return rc;
-	a->accounted += a->waiting;
+	account_for(a, a->waiting);
 	rate_note(&a->rate, now);
 	forget_waiting(a);
 	return 0;
@@ -241,7 +249,8 @@ static void read_totals(struct ledger *l, const json_t *totals)
 	for (size_t i = 0; i < REASONS; i++) {
 		const json_t *n = json_object_get(totals, reason_word((enum reason)i));
 
-		l->of[i].accounted = (uint64_t)json_integer_value(n);
+		l->of[i].accounted = 0;
+		account_for(&l->of[i], (uint64_t)json_integer_value(n));
 	}
 }
 
@@ -272,7 +281,7 @@ static bool restore_entry(void *ctx, uint64_t seq, struct span line)
 	    reason_of(json_string_value(json_object_get(en.value, "reason")), &reason)) {
 		const json_t *more = json_object_get(en.value, "suppressed");
 
-		l->of[reason].accounted += 1 + (uint64_t)json_integer_value(more);
+		account_for(&l->of[reason], 1 + (uint64_t)json_integer_value(more));
 		rate_note(&l->of[reason].rate, when(en.time));
 	}
 	if (json_object_get(en.value, "totals"))

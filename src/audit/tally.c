@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "audit/tally.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,13 +22,17 @@ void tally_free(struct tally *t)
 	t->counts = NULL;
 }
 
+/* Up to the largest number and not beyond, as the writer does: it may be of a hostile gate's making. */
 static void count(struct tally *t, const char *reason, json_int_t n)
 {
 	json_int_t before = json_integer_value(json_object_get(t->counts, reason));
 	json_int_t sum;
 
-	if (n > 0 && !__builtin_add_overflow(before, n, &sum))
-		json_object_set_new(t->counts, reason, json_integer(sum));
+	if (n <= 0)
+		return;
+	if (__builtin_add_overflow(before, n, &sum))
+		sum = INT64_MAX;
+	json_object_set_new(t->counts, reason, json_integer(sum));
 }
 
 static bool is_refusal(const json_t *entry)

@@ -224,6 +224,29 @@ static void what_no_record_told_of_is_accounted_for(void **state)
 	totals_hold(w);
 }
 
+/* A gate that was taken over may count what it likes; the log must hold all the same. */
+static void a_count_without_bounds_does_not_spoil_the_log(void **state)
+{
+	static const uint64_t counts[] = {INT64_MAX, (uint64_t)INT64_MAX + 1, UINT64_MAX, 0, 7};
+	struct world *w = *state;
+	mono_t now = {INT64_C(1000000000000)};
+	const struct record r = refusal("a.example.com", REASON_NOT_IN_POLICY);
+
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		struct record_totals t = {.refused = {[REASON_NOT_IN_POLICY] = counts[i]}};
+
+		ledger_settle(w->ledger, &t);
+		assert_int_equal(ledger_flush(w->ledger, now, true), 0);
+		totals_hold(w);
+		for (unsigned n = 0; n < 2 * RATE_PER_MINUTE; n++)
+			ledger_take(w->ledger, &r, now);
+		assert_int_equal(ledger_flush(w->ledger, now, true), 0);
+		totals_hold(w);
+		assert_int_equal(total(w, "not-in-policy"), INT64_MAX);
+		now = mono_add_ms(now, RATE_MINUTE_MS);
+	}
+}
+
 static void a_log_without_room_loses_nothing(void **state)
 {
 	struct world *w = *state;
@@ -255,6 +278,8 @@ int main(void)
 						begin, end),
 		cmocka_unit_test_setup_teardown(what_no_record_told_of_is_accounted_for, begin,
 						end),
+		cmocka_unit_test_setup_teardown(a_count_without_bounds_does_not_spoil_the_log,
+						begin, end),
 		cmocka_unit_test_setup_teardown(a_log_without_room_loses_nothing, begin, end),
 	};
 
