@@ -8,14 +8,15 @@
  * with 1xx, the final head, a body into `down`.
  *
  *	none -> exchange	send_request()
- *	exchange -> none	the answer is whole; with a request that went out whole the connection goes on
+ *	exchange -> none	the answer is whole; the connection goes on if the request went
+ *				out whole
  *	any -> over		malformed, reset, the end of the server
  *
- * An octet that no request asked for makes the connection over at once: it would be taken for
- * the begin of the next answer. So does one that comes before the first octet of a request went out.
+ * An octet that no request asked for makes the connection over at once: it would be taken for the
+ * begin of the next answer. So does one that comes before the first octet of a request went out.
  *
- * After 101, which only a request for WebSocket may get, the exchange is opaque: octets go both ways
- * until both ends were seen.
+ * After 101, which only a request for WebSocket may get, the exchange is opaque: octets go both
+ * ways until both ends were seen.
  */
 #include <stdlib.h>
 
@@ -260,22 +261,12 @@ static enum codec_error read_head(struct http1_client *s, struct span in, size_t
 {
 	const char *why = NULL;
 	struct span section;
+	enum http1_head_result result = http1_in_head(&s->in, in, taken, &section, &why);
+	enum codec_error error = http1_head_error(result, &why);
 
-	switch (http1_in_head(&s->in, in, taken, &section, &why)) {
-	case HTTP1_HEAD_MORE:
-		return CODEC_OK;
-	case HTTP1_HEAD_WHOLE:
-		return read_section(s, section);
-	case HTTP1_HEAD_MALFORMED:
-		return fail(s, CODEC_MALFORMED, why);
-	case HTTP1_HEAD_LONG_LINE:
-	case HTTP1_HEAD_LARGE:
-		return fail(s, CODEC_TOO_LARGE,
-			    "the head is larger than 64 KiB or has more than 128 fields");
-	case HTTP1_HEAD_NO_MEMORY:
-		break;
-	}
-	return fail(s, CODEC_NO_MEMORY, "there is no memory for the head");
+	if (error)
+		return fail(s, error, why);
+	return result == HTTP1_HEAD_WHOLE ? read_section(s, section) : CODEC_OK;
 }
 
 static enum codec_error read_body(struct http1_client *s, struct span in, size_t *taken)
@@ -292,8 +283,10 @@ static enum codec_error read_body(struct http1_client *s, struct span in, size_t
 	return CODEC_OK;
 }
 
-static enum codec_error step(struct http1_client *s, struct span in, size_t *taken)
+static enum codec_error step(void *codec, struct span in, size_t *taken)
 {
+	struct http1_client *s = codec;
+
 	if (s->over) {
 		*taken = in.n;
 		return CODEC_OK;
@@ -312,15 +305,7 @@ static enum codec_error step(struct http1_client *s, struct span in, size_t *tak
 static enum codec_error client_receive(struct codec *c, struct span in, size_t *taken)
 {
 	*taken = 0;
-	while (*taken < in.n) {
-		size_t n = 0;
-		enum codec_error error = step(client_of(c), http_span_from(in, *taken), &n);
-
-		*taken += n;
-		if (error || n == 0)
-			return error;
-	}
-	return CODEC_OK;
+	return http1_drive(client_of(c), step, in, taken);
 }
 
 static bool end_opaque(struct http1_client *s)

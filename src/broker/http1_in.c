@@ -137,6 +137,27 @@ enum http1_head_result http1_in_head(struct http1_in *in, struct span octets, si
 	return HTTP1_HEAD_NO_MEMORY;
 }
 
+enum codec_error http1_head_error(enum http1_head_result result, const char **why)
+{
+	switch (result) {
+	case HTTP1_HEAD_MORE:
+	case HTTP1_HEAD_WHOLE:
+		return CODEC_OK;
+	case HTTP1_HEAD_MALFORMED:
+		return CODEC_MALFORMED;
+	case HTTP1_HEAD_LONG_LINE:
+		*why = "the first line is larger than 64 KiB";
+		return CODEC_TOO_LARGE;
+	case HTTP1_HEAD_LARGE:
+		*why = "the head is larger than 64 KiB or has more than 128 fields";
+		return CODEC_TOO_LARGE;
+	case HTTP1_HEAD_NO_MEMORY:
+		break;
+	}
+	*why = "there is no memory for the head";
+	return CODEC_NO_MEMORY;
+}
+
 void http1_in_begin(struct http1_in *in, const struct message *m, const struct http1_hop *hop)
 {
 	in->left = 0;
@@ -272,9 +293,19 @@ static enum codec_error take_trailers(struct http1_in *in, struct body *to, stru
 	return CODEC_OK;
 }
 
-static enum codec_error body_step(struct http1_in *in, struct body *to, struct span octets,
-				  size_t *taken, const char **why)
+struct filling {
+	struct http1_in *in;
+	struct body *to;
+	const char **why;
+};
+
+static enum codec_error fill_step(void *filling, struct span octets, size_t *taken)
 {
+	struct filling *f = filling;
+	struct http1_in *in = f->in;
+	struct body *to = f->to;
+	const char **why = f->why;
+
 	switch (in->phase) {
 	case HTTP1_LENGTH:
 	case HTTP1_CHUNK_DATA:
@@ -298,14 +329,21 @@ static enum codec_error body_step(struct http1_in *in, struct body *to, struct s
 enum codec_error http1_in_body(struct http1_in *in, struct body *to, struct span octets,
 			       size_t *taken, const char **why)
 {
-	struct span rest = octets;
+	struct filling f = {.in = in, .to = to, .why = why};
 
-	while (rest.n) {
+	return http1_drive(&f, fill_step, octets, taken);
+}
+
+enum codec_error http1_drive(void *codec, http1_step_fn *step, struct span in, size_t *taken)
+{
+	size_t at = 0;
+
+	while (at < in.n) {
 		size_t n = 0;
-		enum codec_error error = body_step(in, to, rest, &n, why);
+		enum codec_error error = step(codec, http_span_from(in, at), &n);
 
+		at += n;
 		*taken += n;
-		rest = http_span_from(rest, n);
 		if (error || n == 0)
 			return error;
 	}

@@ -45,6 +45,9 @@ enum http1_head_result {
 enum http1_head_result http1_in_head(struct http1_in *in, struct span octets, size_t *taken,
 				     struct span *section, const char **why);
 
+/* What kind of error one of the last four is; `*why` is set where the octets did not say it. */
+enum codec_error http1_head_error(enum http1_head_result result, const char **why);
+
 /* The body that the head told of follows. A body of no octets is whole at once. */
 void http1_in_begin(struct http1_in *in, const struct message *m, const struct http1_hop *hop);
 
@@ -54,5 +57,9 @@ void http1_in_begin(struct http1_in *in, const struct message *m, const struct h
  */
 enum codec_error http1_in_body(struct http1_in *in, struct body *to, struct span octets,
 			       size_t *taken, const char **why);
+
+/* Takes step by step until all is taken, a step takes nothing, or finds fault. */
+typedef enum codec_error http1_step_fn(void *codec, struct span in, size_t *taken);
+enum codec_error http1_drive(void *codec, http1_step_fn *step, struct span in, size_t *taken);
 
 #endif

@@ -193,27 +193,29 @@ static enum codec_error read_section(struct http1_server *s, struct span section
 	return error;
 }
 
+static uint16_t status_of(enum http1_head_result result)
+{
+	switch (result) {
+	case HTTP1_HEAD_LONG_LINE:
+		return STATUS_LONG_TARGET;
+	case HTTP1_HEAD_LARGE:
+		return STATUS_TOO_LARGE;
+	case HTTP1_HEAD_NO_MEMORY:
+		return STATUS_NO_MEMORY;
+	default:
+		return STATUS_MALFORMED;
+	}
+}
+
 static enum codec_error read_head(struct http1_server *s, struct span in, size_t *taken)
 {
 	const char *why = NULL;
 	struct span section;
+	enum http1_head_result result = http1_in_head(&s->in, in, taken, &section, &why);
 
-	switch (http1_in_head(&s->in, in, taken, &section, &why)) {
-	case HTTP1_HEAD_MORE:
-		return CODEC_OK;
-	case HTTP1_HEAD_WHOLE:
-		return read_section(s, section);
-	case HTTP1_HEAD_MALFORMED:
-		return refuse(s, STATUS_MALFORMED, why);
-	case HTTP1_HEAD_LONG_LINE:
-		return refuse(s, STATUS_LONG_TARGET, "the target is larger than 64 KiB");
-	case HTTP1_HEAD_LARGE:
-		return refuse(s, STATUS_TOO_LARGE,
-			      "the head is larger than 64 KiB or has more than 128 fields");
-	case HTTP1_HEAD_NO_MEMORY:
-		break;
-	}
-	return refuse(s, STATUS_NO_MEMORY, "there is no memory for the head");
+	if (http1_head_error(result, &why))
+		return refuse(s, status_of(result), why);
+	return result == HTTP1_HEAD_WHOLE ? read_section(s, section) : CODEC_OK;
 }
 
 /* ---- Bodies ---- */
@@ -249,8 +251,10 @@ static enum codec_error read_body(struct http1_server *s, struct span in, size_t
 	return CODEC_OK;
 }
 
-static enum codec_error step(struct http1_server *s, struct span in, size_t *taken)
+static enum codec_error step(void *codec, struct span in, size_t *taken)
 {
+	struct http1_server *s = codec;
+
 	if (s->over) {
 		*taken = in.n;
 		return CODEC_OK;
@@ -263,15 +267,7 @@ static enum codec_error step(struct http1_server *s, struct span in, size_t *tak
 static enum codec_error server_receive(struct codec *c, struct span in, size_t *taken)
 {
 	*taken = 0;
-	while (*taken < in.n) {
-		size_t n = 0;
-		enum codec_error error = step(server_of(c), http_span_from(in, *taken), &n);
-
-		*taken += n;
-		if (error || n == 0)
-			return error;
-	}
-	return CODEC_OK;
+	return http1_drive(server_of(c), step, in, taken);
 }
 
 /* ---- Ends ---- */

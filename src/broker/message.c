@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A message's memory is taken whole at the first octet that is stored, so that spans into it never move; pages of it that
- * nothing was written to cost nothing. It is wiped when freed: a credential may have been put into a field.
+ * A message's memory is taken whole at the first octet that is stored, so that spans into it never
+ * move; pages of it that nothing was written to cost nothing. It is wiped when freed: a credential
+ * may have been put into a field.
  */
 #include "broker/message.h"
 

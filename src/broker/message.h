@@ -59,7 +59,9 @@ void message_free(struct message *m);
 
 /* Copies the octets into the message's memory. False: it does not fit. */
 bool message_store(struct message *m, struct span octets, struct span *out);
-/* Appends a field. False: too many, it does not fit, or the name or value would not be well-formed. */
+/*
+ * Appends a field. False: too many, it does not fit, or the name or value would not be well-formed.
+ */
 bool message_add(struct message *m, struct span name, struct span value);
 /* The first field of that name (lower case), or NULL; `after` NULL or the one to go on behind. */
 const struct field *message_find(const struct message *m, const char *name,

@@ -37,7 +37,10 @@ static void set_authority(struct http_request *r, const struct http_authority *a
 
 /* ---- The request line (RFC 9112, 3) ---- */
 
-/* "http://authority/path", with the scheme of the connection: the authority becomes the request's, to be compared with Host. */
+/*
+ * "http://authority/path", with the scheme of the connection: the authority becomes the request's,
+ * to be compared with Host.
+ */
 static const char *parse_absolute_form(struct span target, struct http_request *out)
 {
 	const char *scheme = out->scheme == HTTP_SCHEME_HTTPS ? "https://" : "http://";

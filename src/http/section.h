@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * section: lines that each end in CRLF, the last one empty: a head, or what trails a body (RFC 9112, 2.1).
+ * section: lines that each end in CRLF, the last one empty: a head, or what trails a body
+ * (RFC 9112, 2.1).
  *
- * CR and LF are accepted as CRLF only, and no NUL, so that what reads a whole section may split at LF. Strict on
- * purpose: a lenient reader behind this one must not find other lines in the same octets.
+ * CR and LF are accepted as CRLF only, and no NUL, so that what reads a whole section may split at
+ * LF. Strict on purpose: a lenient reader behind this one must not find other lines in the same
+ * octets.
  */
 #ifndef SG_HTTP_SECTION_H
 #define SG_HTTP_SECTION_H
@@ -41,14 +43,14 @@ enum http_scan http_section_scan(struct http_section *s, struct span in, struct 
 struct span http_section_line(struct span *section);
 
 /*
- * "name: value", the value without white space at its ends. NULL, or why it is malformed. A line that begins with a
- * space is obs-fold and has no name (RFC 9112, 5.2).
+ * "name: value", the value without white space at its ends. NULL, or why it is malformed. A line
+ * that begins with a space is obs-fold and has no name (RFC 9112, 5.2).
  */
 const char *http_field_split(struct span line, struct span *name, struct span *value);
 
 /*
- * Is it this field (lower case)? Some servers take "_" for "-" in names: "Content_Length" must not pass for an
- * unknown field, so it is one here.
+ * Is it this field (lower case)? Some servers take "_" for "-" in names: "Content_Length" must not
+ * pass for an unknown field, so it is one here.
  */
 bool http_field_is(struct span name, const char *known);
 
@@ -56,8 +58,8 @@ bool http_field_is(struct span name, const char *known);
 bool http_field_may_trail(struct span name);
 
 /*
- * A whole trailer section (RFC 9112, 7.1.2) of HTTP_FIELDS_MAX fields at most. NULL, or why it is malformed: a field
- * that frames, routes or authenticates must not come after the body.
+ * A whole trailer section (RFC 9112, 7.1.2) of HTTP_FIELDS_MAX fields at most. NULL, or why it is
+ * malformed: a field that frames, routes or authenticates must not come after the body.
  */
 const char *http_trailers_check(struct span section);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http1_probe: one codec of HTTP/1.1 alone, fed in steps of any size, and all that it tells as text.
- * However the octets are cut, the text must be the same.
+ * http1_probe: one codec of HTTP/1.1 alone, fed in steps of any size, and all that it tells as
+ * text. However the octets are cut, the text must be the same.
  */
 #ifndef SG_TESTS_HTTP1_PROBE_H
 #define SG_TESTS_HTTP1_PROBE_H
@@ -40,7 +40,10 @@ struct probe_way {
 	const char *ask; /* client: the request, octets of HTTP/1.1 that a server codec takes */
 };
 
-/* A client's octets into a server codec. Every request is answered with 200 when it is whole, one for WebSocket with 101. */
+/*
+ * A client's octets into a server codec. Every request is answered with 200 when it is whole, one
+ * for WebSocket with 101.
+ */
 struct outcome probe_server(struct span stream, struct probe_way way);
 
 /* A server's octets into a client codec that sent way.ask, or a GET. */
