@@ -9,7 +9,12 @@
 #include "broker/shapes.h"
 #include "http/text.h"
 
-enum { DECODINGS_MAX = 3, PREFIX_N = sizeof(PLACEHOLDER_PREFIX) - 1, BASIC_MAX = 512 };
+enum {
+	DECODINGS_MAX = 3,
+	PREFIX_N = sizeof(PLACEHOLDER_PREFIX) - 1,
+	BASIC_MAX = 512,
+	SCHEME_MAX = 16
+};
 
 int placeholder_make(char out[PLACEHOLDER_N + 1], struct err *e)
 {
@@ -113,5 +118,5 @@ bool placeholder_is_all(struct span value)
 		return true;
 	if (http_is_word(scheme, "basic"))
 		return is_basic(rest);
-	return http_is_token(scheme) && scheme.n < value.n && is_one(rest);
+	return http_is_token(scheme) && scheme.n <= SCHEME_MAX && is_one(rest);
 }

@@ -284,25 +284,26 @@ static bool drops_in_query(const struct applying *a)
 	return false;
 }
 
-/* What parts the pieces that stay is kept, but for one behind the last. */
+/* What stood before a piece that stays goes on standing before it, but for the first. */
+static void put_piece(struct buf *b, struct span query, struct span piece, bool first)
+{
+	buf_put(b, first ? (const uint8_t *)"?" : piece.p - (piece.p > query.p), 1);
+	buf_put_span(b, piece);
+}
+
 static bool drop_in_query(struct applying *a)
 {
 	struct buf b = buf_of(a->v->scratch, VAULT_SCRATCH);
 	struct span query = a->m->path, path = http_take_until(&query, '?');
-	const char *part = "?";
 	struct query_piece p;
-	size_t at = 0;
+	size_t at = 0, n = 0;
 
 	if (!drops_in_query(a))
 		return true;
 	buf_put_span(&b, path);
-	while (query_next(query, &at, &p)) {
-		if (!is_place_in_query(a, p.key) || !is_dropped(a, p.value)) {
-			buf_put_text(&b, part);
-			buf_put_span(&b, p.all);
-			part = at <= query.n && query.p[at - 1] == ';' ? ";" : "&";
-		}
-	}
+	while (query_next(query, &at, &p))
+		if (!is_place_in_query(a, p.key) || !is_dropped(a, p.value))
+			put_piece(&b, query, p.all, n++ == 0);
 	return store_path(a, &b);
 }
 
@@ -326,6 +327,7 @@ static bool add_secret_field(struct applying *a, const char *name, struct span v
 static void put_template(struct buf *b, const struct template *t, struct span secret)
 {
 	buf_put_span(b, t->before);
+	buf_put_text(b, t->colon ? ":" : "");
 	buf_put_span(b, secret);
 	buf_put_span(b, t->after);
 }

@@ -48,8 +48,8 @@ static bool cut(const char *text, struct template *out)
 	const char *at = strstr(text, mark);
 
 	if (at)
-		*out = (struct template){span_of(text, (size_t)(at - text)),
-					 span_of_string(at + MARK_N)};
+		*out = (struct template){.before = span_of(text, (size_t)(at - text)),
+					 .after = span_of_string(at + MARK_N)};
 	return at != NULL;
 }
 
@@ -72,8 +72,7 @@ int template_parse_basic(const char *text, struct template *out, struct err *e)
 		if (strchr(text, ':'))
 			return err_set(e, "a user has no colon; write the user alone, or "
 					  "\"user:${secret}\"");
-		*out = (struct template){span_of_string(text), span_of(":", 1)};
-		out->before = span_of_string(text);
+		*out = (struct template){.before = span_of_string(text), .colon = true};
 		return 0;
 	}
 	if (!memchr(out->before.p, ':', out->before.n) && !memchr(out->after.p, ':', out->after.n))

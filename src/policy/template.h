@@ -12,6 +12,7 @@ enum { TEMPLATE_MAX_OCTETS = 256 };
 struct template
 {
 	struct span before, after;
+	bool colon; /* behind `before`, which is the user of Basic */
 };
 
 /* Visible ASCII and inner spaces, `${secret}` in it once. 0, or -1 with a sentence piece. */
