@@ -221,7 +221,8 @@ void tls_note_failure(struct tls *t, int ssl_error, int error)
 		tls_note(t, "%s cut the connection: it ended without the end of TLS", tls_peer(t));
 		return;
 	}
-	if (!t->established && ERR_GET_LIB(code) == ERR_LIB_SSL)
+	/* In TLS 1.3 a server refuses a client's certificate when the client is done. */
+	if ((!t->established || reason >= ALERT_REASON) && ERR_GET_LIB(code) == ERR_LIB_SSL)
 		text = t->role == TLS_TO_SERVER
 			       ? find_text(of_server, sg_array_len(of_server), reason)
 			       : find_text(of_client, sg_array_len(of_client), reason);
