@@ -25,6 +25,9 @@ static int read_named(const char *path, struct trusted_text *out, struct err *e)
 	struct stat st;
 
 	*out = (struct trusted_text){0};
+	if (fd < 0 && errno == ENOENT)
+		return err_set(e, "%s: there is no such file; correct the path, or make it first",
+			       path);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_set(e, "%s: %s", path, err_why(errno));
 	if (!S_ISREG(st.st_mode) || st.st_size > ORGANISATION_FILE_MAX)

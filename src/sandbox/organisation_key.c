@@ -127,12 +127,14 @@ int organisation_key_verify(struct span public_pem, const char *file, struct spa
 		return -1;
 	if (!decode(signature, octets)) {
 		EVP_PKEY_free(key);
-		return err_set(e, "the signature is not 64 octets in base64");
+		return err_set(e, "the signature is not 64 octets in base64; sign the file again");
 	}
 	ctx = EVP_MD_CTX_new();
 	ok = ctx && EVP_DigestVerifyInit(ctx, NULL, NULL, NULL, key) == 1 &&
 	     EVP_DigestVerify(ctx, octets, SIGNATURE_OCTETS, text.p, text.n) == 1;
 	EVP_MD_CTX_free(ctx);
 	EVP_PKEY_free(key);
-	return ok ? 0 : err_set(e, "the signature is not that of the key over this file");
+	return ok ? 0
+		  : err_set(e, "the signature is not that of the key over this file; "
+			       "put back what was signed, or sign it again");
 }

@@ -86,7 +86,7 @@ def test_nor_is_what_runs_changed(world, sandgate, organisation):
     box = sandgate.box("--net", "deny")
     organisation.change("echo >> policy.json")
     done = sandgate("net", "allow", box.name, "api.example.com")
-    assert done.status == 125 and "signature is not that of the key" in done.err, done
+    assert done.status == 125 and "put back what was signed, or sign it again" in done.err, done
     assert box.curl("https://api.example.com/").status == 6
     organisation.install({"deny": ["evil.example.com"]})
     assert sandgate("net", "allow", box.name, "api.example.com").ok
@@ -106,6 +106,13 @@ def test_a_signed_policy_that_is_none_stops_everything(world, sandgate, organisa
         f"-inkey {organisation.keys}/policy.key | base64 -w0 > policy.json.sig")
     done = sandgate.run("--net", "none", command="echo started")
     assert done.status == 125 and "policy.json:1:2: unknown key" in done.err, done
+
+
+def test_one_that_is_not_signed_is_not_installed(organisation):
+    organisation.machine.write(organisation.policy, '{"deny": ["evil.example.com"]}')
+    done = organisation.root("org", "install", organisation.policy, "--pub", f"{organisation.keys}/policy.pub")
+    assert done.status == 2 and f"{organisation.policy}.sig: there is no such file" in done.err, done
+    assert not organisation.machine.exists(f"{DIR}/policy.json")
 
 
 def test_a_policy_without_a_key_stops_everything(world, sandgate, organisation):
