@@ -9,6 +9,14 @@
 
 static const int64_t time_last = 253402300799999; /* 9999-12-31T23:59:59.999Z */
 
+int64_t entry_now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
 void entry_print_time(int64_t ms, char out[ENTRY_TIME + 1])
 {
 	char whole[64];

@@ -27,6 +27,8 @@ void entry_free(struct entry *en);
 #define ENTRY_PRUNE "sandgate.audit.prune"
 bool entry_says_pruned(const json_t *entry, uint64_t *first);
 
+/* The wall clock's, in milliseconds since 1970. */
+int64_t entry_now_ms(void);
 /* Milliseconds since 1970, from 0 to the end of the year 9999; beyond, the nearest of them. */
 void entry_print_time(int64_t ms, char out[ENTRY_TIME + 1]);
 /* -1 when it is no such time. */

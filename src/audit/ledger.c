@@ -15,7 +15,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "audit/entry.h"
 #include "audit/rate.h"
@@ -257,11 +256,8 @@ static void read_totals(struct ledger *l, const json_t *totals)
 /* As long ago as the wall clock says, and at most a minute: it may have been set since. */
 static mono_t when(const char *time)
 {
-	struct timespec t;
-	int64_t ago;
+	int64_t ago = entry_now_ms() - entry_parse_time(time);
 
-	clock_gettime(CLOCK_REALTIME, &t);
-	ago = (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000 - entry_parse_time(time);
 	ago = ago < 0 ? 0 : ago > RATE_MINUTE_MS ? RATE_MINUTE_MS : ago;
 	return mono_add_ms(mono_now(), -ago);
 }

@@ -29,7 +29,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "audit/canonical.h"
 #include "audit/disk.h"
@@ -131,14 +130,6 @@ static int commit(struct audit_log *l, bool sign)
 
 /* ---- Append ---- */
 
-static int64_t wall_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 static int stamp(const struct audit_log *l, json_t *entry, char time[ENTRY_TIME + 1])
 {
 	const char *given = json_string_value(json_object_get(entry, "time"));
@@ -146,7 +137,7 @@ static int stamp(const struct audit_log *l, json_t *entry, char time[ENTRY_TIME 
 	if (given && entry_parse_time(given) >= 0)
 		memcpy(time, given, ENTRY_TIME + 1);
 	else
-		entry_print_time(wall_ms(), time);
+		entry_print_time(entry_now_ms(), time);
 	if (strcmp(time, l->time) < 0)
 		memcpy(time, l->time, ENTRY_TIME + 1);
 	if (json_object_set_new(entry, "time", json_string(time)) < 0 ||

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
 #include "audit/entry.h"
 #include "audit/sealer_process.h"
@@ -12,14 +11,6 @@ enum {
 	TOTALS_EVERY = 512, /* entries; ledger_restore() looks back twice as far */
 };
 
-static int64_t wall_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* --- entries --- */
 
 static void become_stuck(struct process *s, int rc)
@@ -29,7 +20,7 @@ static void become_stuck(struct process *s, int rc)
 		return;
 	if (!s->stuck) {
 		s->stuck = -rc;
-		s->stuck_ms = wall_ms();
+		s->stuck_ms = entry_now_ms();
 	}
 	s->retry_at = mono_add_ms(mono_now(), RETRY_MS);
 }

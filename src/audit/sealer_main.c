@@ -27,6 +27,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "audit/entry.h"
 #include "audit/origin.h"
 #include "audit/rate.h"
 #include "audit/sealer_process.h"
@@ -77,8 +78,18 @@ static void settle(struct process *s, const struct record_totals *total)
 	s->missed = total->missed;
 }
 
+/* One of the future would take the time of all entries after it with it. */
+static void bound_time(struct record *r, int64_t *wall_ms)
+{
+	if (r->time_ms > *wall_ms)
+		*wall_ms = entry_now_ms();
+	if (r->time_ms > *wall_ms)
+		r->time_ms = *wall_ms;
+}
+
 static void drain(struct process *s)
 {
+	int64_t wall_ms = entry_now_ms();
 	mono_t now = mono_now();
 	struct record_totals total;
 	struct record r;
@@ -88,6 +99,7 @@ static void drain(struct process *s)
 
 	while (n < RECORDS_AT_ONCE && !(settled && ring_taken(s->ring) == put) &&
 	       ring_take(s->ring, &r)) {
+		bound_time(&r, &wall_ms);
 		take_record(s, &r, now);
 		n++;
 	}

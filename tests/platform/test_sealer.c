@@ -169,6 +169,34 @@ static void all_that_happens_is_sealed(void **state)
 	forget(&f);
 }
 
+/* A gate that was taken over says what time it likes; entries after it have the right one all the same. */
+static void a_record_of_the_future_does_not_move_the_clock(void **state)
+{
+	struct world *w = *state;
+	struct record r = {.kind = RECORD_DENY,
+			   .proto = RECORD_TCP,
+			   .reason = REASON_NOT_IN_POLICY,
+			   .time_ms = INT64_C(253402300799999)};
+	static const char *const actions[] = {"sandgate.egress.deny", "sandgate.sandbox.stop"};
+
+	sealer_rig_start(w);
+	assert_true(addr_parse("93.184.9.9", 10, &r.addr));
+	r.has_addr = true;
+	assert_true(record_valid(&r));
+	ring_put(w->ring, w->wake, &r);
+	assert_int_equal(sealer_sync(&w->sealer, SYNC_MS), 0);
+	end_of_run(w);
+	verify(w);
+	for (size_t i = 0; i < 2; i++) {
+		struct found f = find(w, actions[i], NULL);
+		const char *time = json_string_value(json_object_get(f.last, "time"));
+
+		assert_int_equal(f.entries, 1);
+		assert_true(entry_parse_time(time) <= now_ms());
+		forget(&f);
+	}
+}
+
 static void the_log_grows_by_its_rate_alone(void **state)
 {
 	struct world *w = *state;
@@ -447,6 +475,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_WORLD(all_that_happens_is_sealed),
+		WITH_WORLD(a_record_of_the_future_does_not_move_the_clock),
 		WITH_WORLD(the_log_grows_by_its_rate_alone),
 		WITH_WORLD(totals_go_on_after_a_stop),
 		WITH_WORLD(a_ring_begun_anew_counts_on),
