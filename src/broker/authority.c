@@ -2,12 +2,13 @@
 /*
  * authority: two keys, made at the start, and certificates made with them.
  *
- * The CA's key signs; all leaves share the other one. A key for each leaf would lie in the same memory of the same
- * process, so it would protect nothing, and cost each new name a key.
+ * The CA's key signs; all leaves share the other one. A key for each leaf would lie in the same
+ * memory of the same process, so it would protect nothing, and cost each new name a key.
  *
- * A leaf is good for LEAF_DAYS, is not older than the CA, and does not outlive it. One that has less than a day left is
- * made anew, unless it ends with the CA. When the CA has expired there are no leaves any more: clients have this CA from the start of the
- * sandbox, and another would be none to them.
+ * A leaf is good for LEAF_DAYS, is not older than the CA, and does not outlive it. One that has
+ * less than a day left is made anew, unless it ends with the CA. When the CA has expired there
+ * are no leaves any more: clients have this CA from the start of the sandbox, and another would
+ * be none to them.
  */
 #include "broker/authority.h"
 
@@ -118,7 +119,8 @@ struct authority *authority_new(const char *sandbox, char *const *names, unsigne
 
 	if (days == 0 || days > AUTHORITY_DAYS_MAX) {
 		err_set(e,
-			"cannot make the sandbox's authority: it is to be valid for 1 to %d days, not %u",
+			"cannot make the sandbox's authority: it is to be valid for 1 to "
+			"%d days, not %u",
 			AUTHORITY_DAYS_MAX, days);
 		return NULL;
 	}

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * authority: the certificate authority of one sandbox. It lives in the broker, is made anew at each start, and its
- * key never leaves the process.
+ * authority: the certificate authority of one sandbox. It lives in the broker, is made anew at
+ * each start, and its key never leaves the process.
  *
- * It signs for nothing but servers, by names, and, when it was made with names, for nothing but those: clients
- * hold it to that (RFC 5280, 4.2.1.10), whatever became of the key.
+ * It signs for nothing but servers, by names, and, when it was made with names, for nothing but
+ * those: clients hold it to that (RFC 5280, 4.2.1.10), whatever became of the key.
  */
 #ifndef SG_BROKER_AUTHORITY_H
 #define SG_BROKER_AUTHORITY_H
@@ -20,8 +20,9 @@ struct authority;
 enum { AUTHORITY_DAYS_MAX = 3650 };
 
 /*
- * A new CA: ECDSA P-256, its key in locked memory, valid from an hour ago for `days`. `names` ends with NULL, each
- * a host or "*." or "**." before one; NULL or none: any name. A constraint to a host covers what is below it too.
+ * A new CA: ECDSA P-256, its key in locked memory, valid from an hour ago for `days`. `names`
+ * ends with NULL, each a host or "*." or "**." before one; NULL or none: any name. A constraint
+ * to a host covers what is below it too.
  */
 struct authority *authority_new(const char *sandbox, char *const *names, unsigned days,
 				struct err *e);

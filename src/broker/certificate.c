@@ -16,7 +16,8 @@ EVP_PKEY *certificate_new_key(void)
 	return EVP_EC_gen("P-256");
 }
 
-/* Random, positive and of a fixed length: neither authorities nor leaves of two sandboxes are ever taken for another. */
+/* Random, positive and of a fixed length: neither authorities nor leaves of two sandboxes are
+ * ever taken for another. */
 static bool set_serial(X509 *x)
 {
 	uint8_t octets[SERIAL_OCTETS];
@@ -82,7 +83,8 @@ static GENERAL_NAME *dns_name(const struct name *name)
 	return g;
 }
 
-/* All addresses of a family: as many zero octets for the address and for the mask (RFC 5280, 4.2.1.10). */
+/* All addresses of a family: as many zero octets for the address and for the mask (RFC 5280,
+ * 4.2.1.10). */
 static GENERAL_NAME *all_addresses(int octets)
 {
 	static const uint8_t zeroes[32];
@@ -160,7 +162,8 @@ X509 *certificate_new_authority(EVP_PKEY *key, const char *sandbox, const struct
 	return NULL;
 }
 
-/* Without a common name the subject is empty and the names critical (RFC 5280, 4.2.1.6); with one, some clients show it. */
+/* Without a common name the subject is empty and the names critical (RFC 5280, 4.2.1.6); with
+ * one, some clients show it. */
 static bool name_leaf(X509 *x, const struct name *name, X509 *authority)
 {
 	GENERAL_NAMES *names = GENERAL_NAMES_new();

@@ -9,8 +9,9 @@
 #include <openssl/crypto.h>
 
 /*
- * OpenSSL's heap of secrets. A handshake under way has a key share in it, of HEAP_PIECE or twice that, so this
- * is the bound of handshakes at once: about 4,000. All of it is locked from the start.
+ * OpenSSL's heap of secrets. A handshake under way has a key share in it, of HEAP_PIECE or twice
+ * that, so this is the bound of handshakes at once: about 4,000. All of it is locked from the
+ * start.
  */
 enum { HEAP = 256 * 1024, HEAP_PIECE = 32 };
 
@@ -55,7 +56,8 @@ static int protect(void *p, size_t n, struct err *e)
 /*
  *	no access | rw ............ secret | no access
  *
- * The secret ends at the last page, but for the alignment, so that the first octets too far already fault.
+ * The secret ends at the last page, but for the alignment, so that the first octets too far
+ * already fault.
  */
 void *locked_new(size_t n, struct err *e)
 {
@@ -100,8 +102,8 @@ int locked_start_openssl(struct err *e)
 	if (CRYPTO_secure_malloc_init(HEAP, HEAP_PIECE) != 1)
 		return err_set(e, "cannot lock memory for keys: raise the limit of locked memory "
 				  "(ulimit -l) to 1 MiB or more");
-	/* OpenSSL locks it and keeps it out of core files, but a child would have it. The heap is where all of
-	 * it lies when it is taken in one piece. */
+	/* OpenSSL locks it and keeps it out of core files, but a child would have it. The heap
+	 * is where all of it lies when it is taken in one piece. */
 	all = OPENSSL_secure_malloc(HEAP);
 	if (!all)
 		return err_set(e, "cannot lock memory for keys: out of memory");

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * name_cache: a table of chains by the hash of the name, and a ring of all entries in the order of their use.
+ * name_cache: a table of chains by the hash of the name, and a ring of all entries in the order
+ * of their use.
  *
- * All entries are made at the start. One that keeps nothing is in no chain, and at the old end of the ring. The
- * table is larger than the number of entries, so chains are short; a sandbox picks the names, but not the key
- * of the hash (name_hash).
+ * All entries are made at the start. One that keeps nothing is in no chain, and at the old end
+ * of the ring. The table is larger than the number of entries, so chains are short; a sandbox
+ * picks the names, but not the key of the hash (name_hash).
  */
 #include "broker/name_cache.h"
 

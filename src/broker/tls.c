@@ -82,7 +82,8 @@ static bool span_is(struct span s, const char *text)
 	return span_equal(s, span_of_string(text));
 }
 
-/* OpenSSL looks whether what a server chose was offered to it (RFC 7301, 3.1) from 3.0.15 on only. */
+/* OpenSSL looks whether what a server chose was offered to it (RFC 7301, 3.1) from 3.0.15 on
+ * only. */
 static enum tls_result read_alpn(struct tls *t)
 {
 	const uint8_t *p = NULL;

@@ -16,7 +16,8 @@ static bool names_same(const struct tls *t, const char *asked)
 	       name_equal(&name, &t->name);
 }
 
-/* What was judged is one name, so no hello on the connection may be for another; each comes by here. */
+/* What was judged is one name, so no hello on the connection may be for another; each comes by
+ * here. */
 static int on_server_name(SSL *ssl, int *alert, void *context)
 {
 	struct tls *t = tls_of(ssl);

@@ -9,7 +9,8 @@
 #include "broker/locked.h"
 #include "broker/tls_link.h"
 
-/* Of security level 2 (SSL_CTX_set_security_level(3)): 112 bits, so RSA of 2048 and no SHA-1. Debian's own. */
+/* Of security level 2 (SSL_CTX_set_security_level(3)): 112 bits, so RSA of 2048 and no SHA-1.
+ * Debian's own. */
 enum { SECURITY_LEVEL = 2 };
 
 /* What a server of the internet may need, what Debian's clients offer. */
@@ -31,7 +32,8 @@ int tls_start(struct err *e)
 {
 	uint8_t octets[16];
 
-	/* libc reads the host's time zone at the first conversion of a date, whichever zone is asked for. */
+	/* libc reads the host's time zone at the first conversion of a date, whichever zone is
+	 * asked for. */
 	tzset();
 	if (OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_LOAD_SSL_STRINGS, NULL) !=
 	    1)

@@ -30,8 +30,9 @@ struct tls {
 };
 
 /*
- * Everything of libssl and libcrypto that would be read from files or set up later is read and set up, and keys go
- * to locked memory from here on. The host's openssl.cnf counts for nothing: it may load code. 0 or -1.
+ * Everything of libssl and libcrypto that would be read from files or set up later is read and
+ * set up, and keys go to locked memory from here on. The host's openssl.cnf counts for nothing:
+ * it may load code. 0 or -1.
  */
 int tls_start(struct err *e) sg_must_check;
 
@@ -55,7 +56,8 @@ int tls_err_set(struct err *e, const char *what);
 /* tls_why.c: notes a reason, unless one is noted. */
 void tls_note(struct tls *t, const char *fmt, ...) sg_printf(2, 3);
 void tls_note_certificate(struct tls *t, X509_STORE_CTX *verification);
-/* What the last step of OpenSSL failed with. `ssl_error` is of SSL_get_error(), `error` the errno after the step. */
+/* What the last step of OpenSSL failed with. `ssl_error` is of SSL_get_error(), `error` the
+ * errno after the step. */
 void tls_note_failure(struct tls *t, int ssl_error, int error);
 
 /* tls_accept.c: the context of all connections to clients of one authority. */

@@ -29,7 +29,8 @@ static STACK_OF(X509_INFO) * read_bundle(struct span bundle, struct err *e)
 		const char *reason = ERR_reason_error_string(ERR_peek_last_error());
 
 		err_set(e,
-			"cannot read the host's certificate bundle: %s; put in order what it is made of "
+			"cannot read the host's certificate bundle: %s; put in order "
+			"what it is made of "
 			"(on Debian: update-ca-certificates --fresh)",
 			reason ? reason : "out of memory");
 	}
@@ -84,8 +85,8 @@ static void set_verification(SSL_CTX *c)
 	X509_VERIFY_PARAM *p = SSL_CTX_get0_param(c);
 
 	SSL_CTX_set_verify(c, SSL_VERIFY_PEER, on_verified);
-	/* Whatever the host trusts is an end of a chain, as it is for curl and Go: administrators install
-	 * authorities that are not self-signed. */
+	/* Whatever the host trusts is an end of a chain, as it is for curl and Go: administrators
+	 * install authorities that are not self-signed. */
 	X509_VERIFY_PARAM_set_flags(p, X509_V_FLAG_TRUSTED_FIRST | X509_V_FLAG_PARTIAL_CHAIN);
 	/* RFC 9525, 6.3: names are those of subjectAltName, a wildcard is a whole label. */
 	X509_VERIFY_PARAM_set_hostflags(p, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS |

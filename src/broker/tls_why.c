@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tls_why: reasons in plain words. Whatever of them the peer wrote is a date, a DNS name, or not in them.
+ * tls_why: reasons in plain words. Whatever of them the peer wrote is a date, a DNS name, or not
+ * in them.
  */
 #include <stdarg.h>
 #include <stdio.h>

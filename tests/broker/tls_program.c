@@ -3,13 +3,15 @@
  * tls_program: src/broker's TLS on sockets of the loopback, for real programs at the other end.
  *
  *	tls_program accept ALPN NAME [CONSTRAINT...]
- *		makes an authority, prints its certificate and "port N", and serves clients with a certificate
- *		for NAME until standard input ends: one request, one answer that says what was agreed to
+ *		makes an authority, prints its certificate and "port N", and serves clients with a
+ *		certificate for NAME until standard input ends: one request, and one answer that
+ *		says what was agreed to
  *	tls_program connect BUNDLE ALPN NAME PORT...
- *		connects to each port of 127.0.0.1 in turn, verifies the server for NAME, and asks it for "/"
+ *		connects to each port of 127.0.0.1 in turn, verifies the server for NAME, and asks
+ *		it for "/"
  *
- * A line for each connection: "done alpn=http/1.1 resumed=0 N octets", or "failed: WHY". ALPN is h2, http/1.1 or none;
- * h2 to a server means that it is offered too.
+ * A line for each connection: "done alpn=http/1.1 resumed=0 N octets", or "failed: WHY". ALPN is
+ * h2, http/1.1 or none; h2 to a server means that it is offered too.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -71,7 +73,8 @@ static bool send_text(struct tls *t, int fd, const char *text)
 	return r == TLS_DONE;
 }
 
-/* Reads until the end, or until a request's head is whole when that is all that comes. How many octets. */
+/* Reads until the end, or until a request's head is whole when that is all that comes. How many
+ * octets. */
 static size_t receive(struct tls *t, int fd, bool head_only)
 {
 	static char octets[65536];
@@ -245,6 +248,6 @@ int main(int argc, char **argv)
 		return run_accept(argv + 2);
 	if (argc >= 6 && strcmp(argv[1], "connect") == 0)
 		return run_connect(argv + 2);
-	die(2,
-	    "usage: tls_program accept ALPN NAME [CONSTRAINT...] | connect BUNDLE ALPN NAME PORT...");
+	die(2, "usage: tls_program accept ALPN NAME [CONSTRAINT...], "
+	       "or connect BUNDLE ALPN NAME PORT...");
 }

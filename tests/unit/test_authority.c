@@ -12,6 +12,7 @@
 #include <openssl/x509v3.h>
 
 #include "base/compiler.h"
+#include "broker/certificate.h"
 #include "tls_rig.h"
 
 enum { HOUR = 3600, DAY = 24 * HOUR };
@@ -222,6 +223,41 @@ static void names_are_constrained(void **state)
 	authority_free(a);
 }
 
+/* What a key that got out could be used for: clients hold its certificates to the names. */
+static void a_certificate_beyond_the_names_is_not_believed(void **state)
+{
+	static const struct {
+		const char *name;
+		int verdict;
+	} rows[] = {
+		{"api.example.net", X509_V_OK},
+		{"a.example.org", X509_V_OK},
+		{"other.example", X509_V_ERR_PERMITTED_VIOLATION},
+		{"example.net", X509_V_ERR_PERMITTED_VIOLATION},
+	};
+	struct name names[] = {name_of("api.example.net"), name_of("example.org")};
+	struct validity validity = {time(NULL) - HOUR, time(NULL) + DAY};
+	EVP_PKEY *key = certificate_new_key();
+	X509 *ca = certificate_new_authority(key, "box", names, 2, validity);
+	X509_STORE *store = X509_STORE_new();
+
+	X509_STORE_add_cert(store, ca);
+	for (size_t i = 0; i < sg_array_len(rows); i++) {
+		struct name name = name_of(rows[i].name);
+		X509 *x = certificate_new_leaf(key, &name, validity, ca, key);
+		X509_STORE_CTX *v = X509_STORE_CTX_new();
+
+		X509_STORE_CTX_init(v, store, x, NULL);
+		X509_verify_cert(v);
+		assert_int_equal(X509_STORE_CTX_get_error(v), rows[i].verdict);
+		X509_STORE_CTX_free(v);
+		X509_free(x);
+	}
+	X509_STORE_free(store);
+	X509_free(ca);
+	EVP_PKEY_free(key);
+}
+
 static void what_is_no_name_is_refused(void **state)
 {
 	char *names[] = {"api.example.net", "*.", NULL};
@@ -286,6 +322,7 @@ int main(void)
 		cmocka_unit_test(a_leaf_is_one_of_a_server_with_that_name),
 		cmocka_unit_test(a_long_name_stands_in_the_extension_alone),
 		cmocka_unit_test(names_are_constrained),
+		cmocka_unit_test(a_certificate_beyond_the_names_is_not_believed),
 		cmocka_unit_test(what_is_no_name_is_refused),
 		cmocka_unit_test(a_leaf_is_kept_and_renewed),
 		cmocka_unit_test(a_leaf_begins_with_the_authority),

@@ -111,7 +111,8 @@ static uint8_t pattern(size_t i)
 	return (uint8_t)(i ^ i >> 8 ^ i >> 16);
 }
 
-/* Writes as a connection does whose codec goes on producing: what was not taken comes again, moved, and with more. */
+/* Writes as a connection does whose codec goes on producing: what was not taken comes again,
+ * moved, and with more. */
 static void send_on(struct pair *p, const uint8_t *body, size_t *sent)
 {
 	static uint8_t moved[2][100000];
@@ -305,7 +306,8 @@ static void a_broken_record_ends_it(void **state)
 	pair_close(&p);
 }
 
-/* A write that is under way has a part of a record at the socket: no alert can go before the rest. */
+/* A write that is under way has a part of a record at the socket: no alert can go before the
+ * rest. */
 static void no_end_in_the_middle_of_a_record(void **state)
 {
 	static const uint8_t much[1 << 20];

@@ -360,7 +360,8 @@ static void a_session_is_resumed_for_its_name_only(void **state)
 	issued_free(&i);
 }
 
-/* A session that is not taken any more costs a whole handshake, in which the certificate is looked at. */
+/* A session that is not taken any more costs a whole handshake, in which the certificate is
+ * looked at. */
 static void a_session_replaces_no_verification(void **state)
 {
 	struct issued good = pki_issue(&pki, (struct spec){.names = "DNS:c.example.net"});

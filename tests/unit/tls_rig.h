@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tls_rig: a certificate authority of a test, peers made of plain OpenSSL, and both ends of a connection driven in turn.
+ * tls_rig: a certificate authority of a test, peers made of plain OpenSSL, and both ends of a
+ * connection driven in turn.
  */
 #ifndef SG_TESTS_TLS_RIG_H
 #define SG_TESTS_TLS_RIG_H
@@ -36,7 +37,8 @@ void pki_free(struct pki *p);
 struct issued pki_issue(const struct pki *p, struct spec spec);
 void issued_free(struct issued *i);
 
-/* One connection: ours, and a peer of plain OpenSSL, on the two ends of a socket pair or of a relay. */
+/* One connection: ours, and a peer of plain OpenSSL, on the two ends of a socket pair or of a
+ * relay. */
 struct pair {
 	int fds[2];
 	struct tls *ours;
