@@ -104,7 +104,9 @@ static const char *read_te(struct head *h, const struct field *f)
 {
 	if (!http_is_word(f->value, "trailers"))
 		return "TE is something else than trailers";
-	return message_find(h->m, "te", NULL) ? NULL : add(h, f);
+	if (message_find(h->m, "te", NULL))
+		return NULL;
+	return add(h, &(struct field){f->name, span_of_string("trailers"), f->sensitive});
 }
 
 static const char *read_host(struct head *h, const struct field *f)

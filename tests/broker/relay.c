@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * relay PORT UPSTREAM-PORT: a proxy on 127.0.0.1 made of the codecs of HTTP/1.1 and nothing else, which
- * admits every request and writes what it judged to standard output, before an octet of it goes on:
+ * relay PORT UPSTREAM-PORT [FRONT BACK]: a proxy on 127.0.0.1 made of the codecs and nothing else, of HTTP/1.1 or, where
+ * FRONT or BACK is h2, of HTTP/2 without TLS. It admits every request and writes what it judged to standard output,
+ * before an octet of it goes on:
  *
  *	request METHOD PATH AUTHORITY	each in hexadecimal
  *	body OCTETS			in hexadecimal, as they come
- *	end				the body was whole
+ *	end				the body was whole (both only where BACK is h1)
  *
  * A line "up" is written when it listens. It ends with the signal that ends it.
  */
@@ -13,6 +14,7 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +43,7 @@ struct connection {
 };
 
 static uint16_t upstream_port;
+static codec_new_fn *front = http1_server_new, *back = http1_client_new;
 static int loop;
 
 /* ---- What was judged ---- */
@@ -229,10 +232,13 @@ static int dial(void)
 static void start_side(struct connection *c, struct side *s, int fd, struct codec *codec)
 {
 	struct epoll_event e = {.events = EPOLLIN, .data.ptr = c};
+	int yes = 1;
 
 	s->fd = fd;
 	s->codec = codec;
-	if (fcntl(fd, F_SETFL, O_NONBLOCK) != 0 || epoll_ctl(loop, EPOLL_CTL_ADD, fd, &e) != 0)
+	/* A WINDOW_UPDATE that waits for an acknowledgement holds the sender back. */
+	if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes)) != 0 ||
+	    fcntl(fd, F_SETFL, O_NONBLOCK) != 0 || epoll_ctl(loop, EPOLL_CTL_ADD, fd, &e) != 0)
 		err(1, "a connection");
 }
 
@@ -243,9 +249,9 @@ static void accept_one(int listener)
 
 	if (fd < 0 || !c)
 		err(1, "accept");
-	relay_open(&c->codecs, http1_server_new, http1_client_new);
+	relay_open(&c->codecs, front, back);
 	c->codecs.judge = judge;
-	c->codecs.body = note_body;
+	c->codecs.body = back == http1_client_new ? note_body : NULL;
 	c->codecs.server_continues = true;
 	start_side(c, &c->client, fd, c->codecs.server);
 	start_side(c, &c->server, dial(), c->codecs.client);
@@ -290,13 +296,23 @@ static void handle(int listener, struct epoll_event *events, int n)
 	}
 }
 
+static void choose_versions(const char *at_front, const char *at_back)
+{
+	if (strcmp(at_front, "h2") == 0)
+		front = http2_server_new;
+	if (strcmp(at_back, "h2") == 0)
+		back = http2_client_new;
+}
+
 int main(int argc, char **argv)
 {
 	struct epoll_event events[EVENTS_MAX], e = {.events = EPOLLIN};
 	int listener;
 
-	if (argc != 3)
-		errx(2, "relay PORT UPSTREAM-PORT");
+	if (argc != 3 && argc != 5)
+		errx(2, "relay PORT UPSTREAM-PORT [FRONT BACK]");
+	if (argc == 5)
+		choose_versions(argv[3], argv[4]);
 	upstream_port = (uint16_t)atoi(argv[2]);
 	listener = listen_on((uint16_t)atoi(argv[1]));
 	loop = epoll_create1(EPOLL_CLOEXEC);
