@@ -10,6 +10,7 @@
 
 #include "base/compiler.h"
 #include "http1_probe.h"
+#include "malformed_http.h"
 
 #define GET_ASKED "GET / HTTP/1.1\r\nhost: a.example\r\n\r\n"
 
@@ -484,27 +485,11 @@ static void malformed_heads_are_refused(void **state)
 
 static void malformed_chunks_are_refused(void **state)
 {
-	static const char *const bodies[] = {
-		"\r\n",
-		"x\r\n",
-		"-1\r\n",
-		"0x1\r\n",
-		"1 \r\n",
-		"1\n",
-		"1;a\nb\r\n",
-		"8000000000000000\r\n",
-		"1\r\nab",
-		"1\r\na\n",
-		"0\r\nX\r\n\r\n",
-		"0\r\nX: a\n",
-		"0\r\nContent-Length: 1\r\n\r\n",
-		"0\r\nSet_Cookie : a\r\n\r\n",
-	};
-
-	for (size_t i = 0; i < sg_array_len(bodies); i++) {
+	for (size_t i = 0; i < sg_array_len(malformed_chunks); i++) {
 		char text[256];
 
-		snprintf(text, sizeof(text), OK "Transfer-Encoding: chunked\r\n\r\n%s", bodies[i]);
+		snprintf(text, sizeof(text), OK "Transfer-Encoding: chunked\r\n\r\n%s",
+			 malformed_chunks[i]);
 		check_malformed(NULL, text);
 	}
 }
