@@ -26,6 +26,7 @@ static void set_rules(struct broker *b, const struct broker_setup *s)
 {
 	b->ruleset = s->rules;
 	*b->host = *s->host;
+	b->patience = s->patience;
 	b->log = (struct request_log){
 		.ring = s->ring,
 		.wake = s->wake >= 0 ? BROKER_WAKE : -1,

@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "audit/record.h"
+#include "broker/patience.h"
 #include "policy/permission.h"
 
 struct broker_setup {
@@ -27,8 +28,9 @@ struct broker_setup {
 	char *const *names;		   /* that the authority may sign for; NULL: any */
 	unsigned authority_days;
 	bool inspect_all;
-	struct ring *ring; /* audit/record.h, of the broker's own; NULL: nothing is kept */
-	int wake;	   /* eventfd of the ring's reader, or -1 */
+	struct ring *ring;	  /* audit/record.h, of the broker's own; NULL: nothing is kept */
+	struct patience patience; /* PATIENCE_USUAL */
+	int wake;		  /* eventfd of the ring's reader, or -1 */
 };
 
 /* Never returns to the caller's code: the result is the exit status of the process. */

@@ -22,13 +22,7 @@
 #include "broker/context.h"
 #include "broker/upstream.h"
 
-enum {
-	ROUNDS = 16, /* of work at once */
-	HANDSHAKE_MS = 10 * 1000,
-	HEAD_MS = 30 * 1000,
-	LINGER_MS = 5 * 1000,
-	IDLE_MS = 30 * 60 * 1000,
-};
+enum { ROUNDS = 16 }; /* of work at once */
 
 enum connection_state { SERVER_TLS, CLIENT_TLS, OPEN };
 
@@ -209,15 +203,17 @@ static void note_time(struct connection *c)
 
 static mono_t deadline(const struct connection *c)
 {
-	mono_t when = mono_add_ms(c->moved, IDLE_MS);
+	const struct patience *p = &broker_of(c)->patience;
 
 	if (c->state == CLIENT_TLS)
-		return mono_add_ms(c->since, HANDSHAKE_MS);
+		return mono_add_ms(c->since, p->handshake);
 	if (c->head_coming)
-		when = mono_add_ms(c->since, HEAD_MS);
+		return mono_add_ms(c->since, p->head);
 	if (c->ending && !c->exchanges.n_live)
-		when = mono_add_ms(c->since, LINGER_MS);
-	return when;
+		return mono_add_ms(c->since, p->linger);
+	if (c->client.out.n && p->stall < p->idle)
+		return mono_add_ms(c->client.sent_at, p->stall);
+	return mono_add_ms(c->moved, p->idle);
 }
 
 /* The timer may ring too early, which is looked at then, but never too late. */
@@ -237,7 +233,7 @@ static void expired(struct timer *t)
 	mono_t now = loop_now(broker_of(c)->loop);
 
 	upstreams_give_up(&c->up, now);
-	if (!mono_before(now, deadline(c)) && c->state != SERVER_TLS)
+	if (!mono_before(now, deadline(c)))
 		c->gone = true;
 	give_turn(c);
 }

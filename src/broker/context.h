@@ -4,6 +4,7 @@
 #define SG_BROKER_CONTEXT_H
 
 #include "broker/exchange.h"
+#include "broker/patience.h"
 #include "broker/tls.h"
 #include "io/loop.h"
 
@@ -13,6 +14,7 @@ struct broker {
 	struct host_prefixes *host;
 	struct exchange_rules rules;
 	struct request_log log;
+	struct patience patience;
 	struct tls_store *store;
 	struct authority *authority;
 	struct connections *connections;

@@ -45,7 +45,10 @@ int link_open(struct link *l, struct loop *loop, int fd, watch_fn *ready)
 	const int on = 1;
 	int r;
 
-	*l = (struct link){.watch = {.ready = ready, .fd = -1}, .readable = true, .writable = true};
+	*l = (struct link){.watch = {.ready = ready, .fd = -1},
+			   .readable = true,
+			   .writable = true,
+			   .sent_at = mono_now()};
 	set_linger(fd, true);
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
@@ -249,6 +252,8 @@ static bool send_octets(struct link *l, struct span octets, size_t *n)
 
 	note_want(l, r);
 	l->octets += *n;
+	if (*n)
+		l->sent_at = mono_now();
 	/* What the server said before it closed may still be there to be read. */
 	if (r == TLS_FAILED || r == TLS_CLOSED)
 		stop_sending(l);

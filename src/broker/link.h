@@ -27,6 +27,7 @@ struct link {
 	bool broken;		 /* in no good order: nothing more comes of it */
 	bool deaf;		 /* what comes is thrown away */
 	uint64_t octets;	 /* that were moved, both ways */
+	mono_t sent_at;		 /* when the peer last took something, or the link was opened */
 };
 
 /*

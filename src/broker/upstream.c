@@ -21,8 +21,6 @@
 #include "broker/context.h"
 #include "broker/gate_door.h"
 
-enum { HANDSHAKE_MS = 10 * 1000, DIAL_MS = 30 * 1000 };
-
 static bool offers_http2(const struct handover *peer)
 {
 	return peer->tls && (peer->alpn & HANDOVER_HTTP2);
@@ -201,8 +199,8 @@ static bool may_take(const struct upstream *u)
 {
 	const struct codec *c = u->link.codec;
 
-	return u->state == UPSTREAM_OPEN && c->persistent && !c->finished &&
-	       !u->link.write_over && !u->link.read_over && (u->http2 || c->ops->idle(c));
+	return u->state == UPSTREAM_OPEN && c->persistent && !c->finished && !u->link.write_over &&
+	       !u->link.read_over && (u->http2 || c->ops->idle(c));
 }
 
 static bool is_one_coming(const struct upstreams *all)
@@ -314,13 +312,14 @@ static void earlier(mono_t *when, bool *any, mono_t other)
 
 bool upstreams_deadline(const struct upstreams *all, mono_t *when)
 {
+	const struct patience *p = &all->broker->patience;
 	bool any = false;
 
 	for (size_t i = 0; i < UPSTREAMS_MAX; i++)
 		if (all->v[i].state == UPSTREAM_TLS)
-			earlier(when, &any, mono_add_ms(all->v[i].begun, HANDSHAKE_MS));
+			earlier(when, &any, mono_add_ms(all->v[i].begun, p->handshake));
 	if (all->dialling)
-		earlier(when, &any, mono_add_ms(all->dialled_at, DIAL_MS));
+		earlier(when, &any, mono_add_ms(all->dialled_at, p->dial));
 	return any;
 }
 
@@ -331,15 +330,17 @@ static bool is_due(mono_t begun, int64_t ms, mono_t now)
 
 void upstreams_give_up(struct upstreams *all, mono_t now)
 {
+	const struct patience *p = &all->broker->patience;
+
 	for (size_t i = 0; i < UPSTREAMS_MAX; i++) {
 		struct upstream *u = &all->v[i];
 
-		if (u->state != UPSTREAM_TLS || !is_due(u->begun, HANDSHAKE_MS, now))
+		if (u->state != UPSTREAM_TLS || !is_due(u->begun, p->handshake, now))
 			continue;
 		set_failure(all, REASON_UPSTREAM_TIMEOUT,
-			    "it did not finish the TLS handshake in 10 seconds; nothing was sent");
+			    "it did not finish the TLS handshake in time; nothing was sent");
 		fail(u);
 	}
-	if (all->dialling && is_due(all->dialled_at, DIAL_MS, now))
+	if (all->dialling && is_due(all->dialled_at, p->dial, now))
 		upstreams_dialled(all, -1, ETIMEDOUT);
 }

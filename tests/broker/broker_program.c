@@ -395,6 +395,25 @@ static struct ring *make_ring(void)
 	return ring;
 }
 
+/* Milliseconds in the environment, for tests that cannot wait as long as people do. */
+static struct patience read_patience(void)
+{
+	struct patience p = PATIENCE_USUAL;
+	const struct {
+		const char *variable;
+		int64_t *ms;
+	} all[] = {
+		{"PATIENCE_HANDSHAKE", &p.handshake}, {"PATIENCE_DIAL", &p.dial},
+		{"PATIENCE_HEAD", &p.head},	      {"PATIENCE_STALL", &p.stall},
+		{"PATIENCE_IDLE", &p.idle},	      {"PATIENCE_LINGER", &p.linger},
+	};
+
+	for (size_t i = 0; i < sg_array_len(all); i++)
+		if (getenv(all[i].variable))
+			*all[i].ms = atoll(getenv(all[i].variable));
+	return p;
+}
+
 static void start_broker(struct world *w, const char *bundle, const char *policy)
 {
 	int control[2], gate[2];
@@ -409,6 +428,7 @@ static void start_broker(struct world *w, const char *bundle, const char *policy
 		.authority_days = 1,
 		.ring = w->ring,
 		.wake = -1,
+		.patience = read_patience(),
 	};
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) != 0 ||
