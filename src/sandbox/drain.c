@@ -12,7 +12,7 @@ enum {
 };
 
 struct progress {
-	json_int_t sending, octets;
+	int64_t sending, octets;
 };
 
 /* False when there is no gate to ask. */
@@ -23,9 +23,8 @@ static bool look(struct supervisor *s, struct progress *p)
 
 	if (!status)
 		return false;
-	p->sending =
-		json_integer_value(json_object_get(json_object_get(status, "flows"), "sending"));
-	p->octets = json_integer_value(json_object_get(status, "bytes_out"));
+	p->sending = gate_link_number(status, "flows", "sending");
+	p->octets = gate_link_number(status, NULL, "bytes_out");
 	json_decref(status);
 	return true;
 }

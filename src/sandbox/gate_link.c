@@ -100,6 +100,14 @@ json_t *gate_link_counted(struct gate_link *g, const char *op, int timeout_ms)
 					   : counted_status_untrusted(&g->totals, g->generation);
 }
 
+json_int_t gate_link_number(const json_t *answer, const char *group, const char *key)
+{
+	const json_t *o = group ? json_object_get(answer, group) : answer;
+	json_int_t n = json_integer_value(json_object_get(o, key));
+
+	return n < 0 ? 0 : n > GATE_NUMBER_MAX ? GATE_NUMBER_MAX : n;
+}
+
 /* --- another policy --- */
 
 /* The wire form in a memory file that nobody can change any more, or -1 with errno. */

@@ -48,6 +48,13 @@ json_t *gate_link_ask(struct gate_link *g, json_t *request, int timeout_ms);
 json_t *gate_link_counted(struct gate_link *g, const char *op, int timeout_ms);
 
 /*
+ * A number of such an answer, in `group` of it when that is not NULL. 0 when there is none. From 0 to
+ * GATE_NUMBER_MAX, whatever the gate said: the sum of several fits.
+ */
+#define GATE_NUMBER_MAX (INT64_MAX / 16)
+json_int_t gate_link_number(const json_t *answer, const char *group, const char *key);
+
+/*
  * Another policy, resolved, from here on: all of it or nothing. 0: it decides, open flows that it
  * would not admit are reset. -1 with the message: the one before stands. A gate that has not
  * answered in time, or not in words, is ended: the caller starts the next one with whichever policy

@@ -11,13 +11,6 @@ static json_t *ask_gate(struct supervisor *s, const char *op)
 	return s->networked ? gate_link_counted(&s->gate, op, GATE_ANSWER_MS) : NULL;
 }
 
-static json_int_t number_at(const json_t *status, const char *group, const char *key)
-{
-	const json_t *o = group ? json_object_get(status, group) : status;
-
-	return json_integer_value(json_object_get(o, key));
-}
-
 static json_int_t generation(const struct supervisor *s)
 {
 	return (json_int_t)ruleset_generation(s->live.rules);
@@ -27,11 +20,11 @@ static json_t *answer_ls(struct supervisor *s)
 {
 	json_t *status = ask_gate(s, "status");
 	json_int_t uptime_s = mono_ms_until(s->started, mono_now()) / 1000;
-	json_t *row =
-		json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I}", "name", s->dir.name, "network",
-			  network_base_name(s->live.policy.network), "engine", "bwrap", "uptime_s",
-			  uptime_s, "flows_open", number_at(status, "flows", "open"), "refused",
-			  number_at(status, NULL, "refusals"), "generation", generation(s));
+	json_t *row = json_pack(
+		"{s:s, s:s, s:s, s:I, s:I, s:I, s:I}", "name", s->dir.name, "network",
+		network_base_name(s->live.policy.network), "engine", "bwrap", "uptime_s", uptime_s,
+		"flows_open", gate_link_number(status, "flows", "open"), "refused",
+		gate_link_number(status, NULL, "refusals"), "generation", generation(s));
 
 	json_decref(status);
 	return row;
@@ -41,12 +34,12 @@ static json_t *answer_ls(struct supervisor *s)
 static json_t *frames(struct supervisor *s, const json_t *status)
 {
 	struct airlock_counters c = {0};
-	json_int_t denied = number_at(status, "frames", "denied"), noise, passed;
+	json_int_t denied = gate_link_number(status, "frames", "denied"), noise, passed;
 
 	if (s->networked && airlock_read_counters(&s->airlock, &c))
 		c = (struct airlock_counters){0};
 	denied += (json_int_t)c.unowned;
-	noise = number_at(status, "frames", "noise") + (json_int_t)c.noise;
+	noise = gate_link_number(status, "frames", "noise") + (json_int_t)c.noise;
 	passed = (json_int_t)c.frames - denied - noise;
 	return json_pack("{s:I, s:I, s:I}", "passed", passed > 0 ? passed : 0, "denied", denied,
 			 "noise", noise);
@@ -57,8 +50,21 @@ static json_t *counters(const json_t *status, const char *group, const char *con
 	json_t *o = json_object();
 
 	for (; *keys; keys++)
-		json_object_set_new(o, *keys, json_integer(number_at(status, group, *keys)));
+		json_object_set_new(o, *keys, json_integer(gate_link_number(status, group, *keys)));
 	return o;
+}
+
+/* Its numbers within bounds; its texts are the client's to show as such. */
+static json_t *wildcards(const json_t *status)
+{
+	json_t *rows = json_array(), *row;
+	size_t i;
+
+	json_array_foreach(json_object_get(status, "wildcards"), i, row) json_array_append_new(
+		rows, json_pack("{s:O, s:O, s:I}", "wildcard", json_object_get(row, "wildcard"),
+				"names", json_object_get(row, "names"), "seen",
+				gate_link_number(row, NULL, "seen")));
+	return rows;
 }
 
 static json_t *answer_egress(struct supervisor *s)
@@ -66,15 +72,14 @@ static json_t *answer_egress(struct supervisor *s)
 	static const char *const flows[] = {"opened", "refused", "open", NULL};
 	static const char *const dns[] = {"answered", "refused", NULL};
 	static const char *const requests[] = {"inspected", "refused", NULL};
-	json_t *status = ask_gate(s, "status"), *wildcards, *o;
+	json_t *status = ask_gate(s, "status"), *o;
 	char *policy = summary_policy(&s->live.policy);
 
-	wildcards = json_object_get(status, "wildcards");
 	o = json_pack("{s:s, s:I, s:o, s:o, s:o, s:o, s:o}", "policy", policy ? policy : "",
 		      "generation", generation(s), "frames", frames(s, status), "flows",
 		      counters(status, "flows", flows), "dns", counters(status, "dns", dns),
 		      "requests", counters(status, "requests", requests), "wildcards",
-		      wildcards ? json_incref(wildcards) : json_array());
+		      wildcards(status));
 	free(policy);
 	json_decref(status);
 	return o;

@@ -229,6 +229,23 @@ static void the_groups_of_refusals_outlive_a_killed_gate(void **state)
 }
 
 /* While one gate is dead and the next is not there, what was counted is told all the same. */
+/* One that was taken over says what it likes: sums with it must not be the end of the supervisor. */
+static void a_number_without_bounds_is_bounded(void **state)
+{
+	json_t *answer =
+		json_pack("{s:I, s:{s:I, s:I, s:f, s:s}}", "most", INT64_MAX, "flows", "least",
+			  INT64_MIN, "some", (json_int_t)7, "real", 1e300, "text", "9");
+
+	assert_int_equal(gate_link_number(answer, NULL, "most"), GATE_NUMBER_MAX);
+	assert_int_equal(gate_link_number(answer, "flows", "least"), 0);
+	assert_int_equal(gate_link_number(answer, "flows", "some"), 7);
+	for (size_t i = 0; i < 2; i++)
+		assert_int_equal(gate_link_number(answer, "flows", i ? "real" : "text"), 0);
+	assert_int_equal(gate_link_number(answer, "most", "some"), 0);
+	assert_int_equal(gate_link_number(NULL, NULL, "most"), 0);
+	json_decref(answer);
+}
+
 static void without_a_gate_the_numbers_are_there(void **state)
 {
 	json_t *m;
@@ -258,6 +275,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_groups_of_refusals_outlive_a_killed_gate, begin,
 						end),
 		cmocka_unit_test_setup_teardown(without_a_gate_the_numbers_are_there, begin, end),
+		cmocka_unit_test(a_number_without_bounds_is_bounded),
 	};
 	sigset_t all;
 
