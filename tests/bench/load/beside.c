@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One connection that is allowed, next to datagrams that are refused: how fast its octets go, and
- * how long its round trips take, while RATE datagrams a second go to a place that is not admitted.
+ * What is refused, RATE times a second: datagrams, or connections one after the other; alone, or next
+ * to one connection that is allowed: how fast its octets go, and how long its round trips take.
  */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,6 +21,7 @@ struct flood {
 	pthread_t thread;
 	struct sockaddr_in to;
 	uint64_t rate, sent;
+	bool connects;
 	atomic_bool stop;
 };
 
@@ -31,21 +34,39 @@ static void wait_until(uint64_t ns)
 }
 
 /* The socket is not connected, so that no refusal comes back to it as an error. */
-static void *send_refused(void *p)
+static int send_batch(struct flood *f, int fd)
 {
-	struct flood *f = p;
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	struct iovec v = {(char[]){"refused"}, 7};
 	struct mmsghdr m[BATCH];
-	uint64_t start = load_now_ns();
 
 	for (int i = 0; i < BATCH; i++)
 		m[i] = (struct mmsghdr){.msg_hdr = {.msg_name = &f->to,
 						    .msg_namelen = sizeof(f->to),
 						    .msg_iov = &v,
 						    .msg_iovlen = 1}};
+	return sendmmsg(fd, m, BATCH, 0);
+}
+
+static int connect_batch(const struct flood *f)
+{
+	for (int i = 0; i < BATCH; i++) {
+		int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+		if (connect(fd, (const struct sockaddr *)&f->to, sizeof(f->to)) == 0)
+			load_fail("what was to be refused is connected");
+		close(fd);
+	}
+	return BATCH;
+}
+
+static void *send_refused(void *p)
+{
+	struct flood *f = p;
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	uint64_t start = load_now_ns();
+
 	while (!f->stop) {
-		int n = sendmmsg(fd, m, BATCH, 0);
+		int n = f->connects ? connect_batch(f) : send_batch(f, fd);
 
 		f->sent += n > 0 ? (uint64_t)n : 0;
 		wait_until(start + f->sent * 1000000000 / f->rate);
@@ -101,13 +122,26 @@ static double median_trip(int fd, uint64_t ms)
 	return samples_percentile(&trips, 0.5);
 }
 
+void load_refused(char **argv)
+{
+	struct flood f = {.connects = strcmp(argv[0], "connections") == 0};
+	uint64_t rate = load_number(argv[2], 10000000), ms = load_number(argv[3], 60000);
+
+	load_start();
+	begin_flood(&f, argv[1], rate);
+	wait_until(load_now_ns() + ms * 1000000);
+	end_flood(&f);
+	printf("{\"refused\": %llu}\n", (unsigned long long)f.sent);
+	load_wait();
+}
+
 void load_beside(char **argv)
 {
 	struct sockaddr_in sink = load_address(argv[0], PORT_SINK);
 	struct sockaddr_in echo = load_address(argv[0], PORT_ECHO);
 	uint64_t rate = load_number(argv[2], 10000000), ms = load_number(argv[3], 60000), start;
 	int bulk_fd = load_connect(&sink), echo_fd = load_connect(&echo);
-	struct flood f;
+	struct flood f = {.connects = false};
 	double gbit_s, trip_us, took;
 
 	start = load_start();

@@ -162,6 +162,7 @@ static const struct command {
 	{"questions", load_questions, 5, "SERVER NAME FRESH AT_ONCE MS"},
 	{"flows", load_flows, 2, "HOST COUNT"},
 	{"beside", load_beside, 4, "HOST REFUSED RATE MS"},
+	{"refused", load_refused, 4, "datagrams|connections REFUSED RATE MS"},
 	{"now", print_now, 0, ""},
 };
 

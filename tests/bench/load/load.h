@@ -71,6 +71,7 @@ void load_datagrams(char **argv);
 void load_questions(char **argv);
 void load_flows(char **argv);
 void load_beside(char **argv);
+void load_refused(char **argv);
 
 /* The servers for port 53 and PORT_DATAGRAMS; they do not return. */
 void serve_dns(const char *host);

@@ -34,8 +34,21 @@ def log(bench):
                              "not noted", measured[asked, False], judged="difference"))
 
 
+def gate_for_each(bench, kind, rate):
+    """What a refusal takes of the gate's CPU; other programs on the machine count for little in it."""
+    results = bench.repeat(f"{kind} refused", {"sandgate": lambda: bench.sandgate.measure(
+        "refused", kind, REFUSED, rate, BESIDE_MS)})
+    for sample in results["sandgate"]:
+        sample["cpu_us"] = sample["cpu_s"] * 1e6 / sample["refused"]
+    each = median(results, "sandgate", "cpu_us")
+    if each is not None:
+        bench.value("refusals", f"{rate:,} {kind} a second, gate's CPU for each", "us", each, None)
+
+
 def refusals(bench):
     """An allowed connection with refusals next to it, against the same one alone."""
+    for kind in ("datagrams", "connections"):
+        gate_for_each(bench, kind, 10000)
     def beside(rate):
         return lambda: bench.sandgate.measure("beside", world.SERVER, REFUSED, rate, BESIDE_MS)
 
