@@ -207,3 +207,18 @@ def test_a_link_in_place_of_a_shared_folder_leads_nowhere(kept, world, option):
         assert run.status == 125 and run.out == "", run
     finally:
         machine.run("rm -rf ~/.secrets")
+
+
+def test_a_link_in_place_of_its_working_directory_leads_nowhere(kept, world):
+    machine = world.machine
+    above = machine.new_work()
+    machine.run("mkdir work ~/.secrets; echo secret >~/.secrets/key", cwd=above)
+    try:
+        one = kept("--net", "none", cwd=f"{above}/work")
+        one.start()
+        one.stop()
+        assert one.sandgate.run("--net", "deny", cwd=above, command="rmdir work; ln -s ~/.secrets work").ok
+        again = one.sandgate("start", one.name)
+        assert again.status == 125 and f"{above}/work" in again.err, again
+    finally:
+        machine.run("rm -rf ~/.secrets")
