@@ -17,8 +17,9 @@
  * out of a pool that the streams share: a long round trip fills as fast as over HTTP/1.1. What a body has no room for
  * waits in the stream (`spill`).
  *
- * Memory of a connection: HTTP2_MEMORY_MAX for nghttp2 (tables, frames, heads that wait), HTTP2_POOL for what spills,
- * 64 KiB for a block: 12.1 MiB at most, whatever the peer sends. A quiet connection has about 40 KiB.
+ * Memory of a connection: HTTP2_MEMORY_MAX for nghttp2 (tables, frames, heads that wait), twice HTTP2_POOL for what
+ * spills, since it grows by doubling, and 64 KiB for a block: 16.1 MiB at most, whatever the peer sends. A quiet connection
+ * has about 30 KiB.
  */
 #ifndef SG_BROKER_HTTP2_H
 #define SG_BROKER_HTTP2_H

@@ -189,7 +189,9 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
 	p->received += n;
 	if (s->echo)
 		peer_send(p, s, n, false);
-	if (!p->hold)
+	if (p->hold)
+		s->held += n;
+	else
 		nghttp2_session_consume(session, id, n);
 	return 0;
 }
@@ -276,6 +278,15 @@ struct peer_stream *peer_request(struct peer *p, const char *const *fields, uint
 	s->open = open;
 	s->to_send = body ? octets : 0;
 	return s;
+}
+
+void peer_release(struct peer *p)
+{
+	p->hold = false;
+	for (size_t i = 0; i < PEER_STREAMS; i++) {
+		nghttp2_session_consume(p->session, p->streams[i].id, p->streams[i].held);
+		p->streams[i].held = 0;
+	}
 }
 
 void peer_receive(struct peer *p, struct span in)

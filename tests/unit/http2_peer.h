@@ -30,6 +30,7 @@ struct peer_stream {
 		[PEER_HEADS]; /* "name: value\n" of all heads and trailers; an empty line after each */
 	size_t heads_n;
 	uint64_t to_send, sent, received;
+	size_t held;  /* received, and no window was opened for it */
 	bool open;    /* more may be added to to_send */
 	bool echo;    /* to_send follows what is received */
 	bool corrupt; /* an octet was not the one of its offset */
@@ -58,6 +59,8 @@ struct peer_stream *peer_request(struct peer *p, const char *const *fields, uint
 				 bool open);
 /* More octets for a stream that is open; `end`: these are the last. */
 void peer_send(struct peer *p, struct peer_stream *s, uint64_t octets, bool end);
+/* Opens the windows for all that was held, and for what comes. */
+void peer_release(struct peer *p);
 void peer_receive(struct peer *p, struct span in);
 /* At most `max` octets that it has to say; their end is valid until the next call. */
 struct span peer_produce(struct peer *p, size_t max);

@@ -277,6 +277,28 @@ static void test_windows_grow_and_are_given_back(void **state)
 	assert_quiet();
 }
 
+/* With a window of a MiB and a body of 64 KiB the rest waits in the stream, in its order. */
+static void test_what_a_body_has_no_room_for(void **state)
+{
+	struct http2 *server = (struct http2 *)rig.relay.server;
+	struct peer_stream *up = ask("/count", 20 * MIB, false);
+
+	while (rig.server.received < 10 * MIB)
+		assert_true(step());
+	rig.server.hold = true;
+	settle();
+	assert_false(up->closed);
+	assert_int_equal(server->n_streams, 1);
+	/* A window is opened by halves. */
+	assert_in_range(server->streams->outstanding, HTTP2_WINDOW_MAX / 2, HTTP2_WINDOW_MAX);
+	assert_int_equal(server->streams->spill.n, server->streams->outstanding - BODY_ROOM);
+	peer_release(&rig.server);
+	settle();
+	assert_whole(up);
+	assert_has(up, "x-count: 20971520\n");
+	assert_quiet();
+}
+
 /* Uploads on every stream that is offered, to a server that takes nothing. */
 static void test_memory_of_a_stalled_connection(void **state)
 {
@@ -515,6 +537,7 @@ int main(void)
 		TEST(test_a_client_that_dribbles),
 		TEST(test_a_stream_that_is_not_drained_stops_no_other),
 		TEST(test_windows_grow_and_are_given_back),
+		TEST(test_what_a_body_has_no_room_for),
 		TEST(test_memory_of_a_stalled_connection),
 		TEST(test_memory_of_a_quiet_connection),
 		TEST(test_unary_call),
