@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sandbox/secret_source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "policy/secret_from.h"
+#include "sandbox/home.h"
+#include "sandbox/secret_command.h"
+
+enum { PATH_TEXT_MAX = 4096 };
+
+/* ---- env ---- */
+
+static int read_env(const char *name, struct buf *out, struct err *e)
+{
+	const char *value = getenv(name);
+
+	if (!value)
+		return err_set(e, "the variable is not set; set it where sandgate is started");
+	if (!*value)
+		return err_set(e, "the variable is empty");
+	buf_put_text(out, value);
+	return out->full ? err_set(e, "the variable holds more than a secret may") : 0;
+}
+
+void secret_source_forget(const char *from)
+{
+	enum secret_kind kind;
+	const char *name;
+	struct err e;
+	char *value;
+
+	if (secret_from_parse(from, &kind, &name, &e) || kind != SECRET_ENV)
+		return;
+	value = getenv(name);
+	if (value)
+		explicit_bzero(value, strlen(value));
+}
+
+/* ---- file ---- */
+
+static int check_file(const struct stat *st, struct err *e)
+{
+	if (!S_ISREG(st->st_mode))
+		return err_set(e, "it is not a regular file");
+	if (st->st_uid != geteuid() && st->st_uid != 0)
+		return err_set(e, "the file belongs to another user");
+	if (st->st_mode & (S_IRWXG | S_IRWXO))
+		return err_set(e, "other users may use the file (mode %03o); chmod 600 it",
+			       st->st_mode & 0777);
+	return 0;
+}
+
+static int read_open_file(int fd, struct buf *out, struct err *e)
+{
+	size_t room = out->cap - out->n, n = 0;
+
+	for (;;) {
+		ssize_t got = read(fd, out->p + out->n + n, room - n);
+
+		if (got < 0)
+			return err_set(e, "cannot be read: %s", err_why(errno));
+		n += (size_t)got;
+		if (got == 0)
+			break;
+		if (n == room)
+			return err_set(e,
+				       "the file holds more than %d octets, too many for a secret",
+				       SECRET_SOURCE_MAX);
+	}
+	out->n += n;
+	return 0;
+}
+
+static int read_file(const char *path, struct buf *out, struct err *e)
+{
+	const char *home = path[0] == '~' ? home_find() : "";
+	char whole[PATH_TEXT_MAX];
+	struct stat st;
+	_cleanup_fd_ int fd = -1;
+
+	if (!home)
+		return err_set(e, "there is no home folder for `~`");
+	if (snprintf(whole, sizeof(whole), "%s%s", home, path + (path[0] == '~')) >=
+	    (int)sizeof(whole))
+		return err_set(e, "the path is too long");
+	fd = open(whole, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0 || fstat(fd, &st))
+		return err_set(e, "cannot be read: %s", err_why(errno));
+	return check_file(&st, e) ? -1 : read_open_file(fd, out, e);
+}
+
+/* ---- command ---- */
+
+static int run(const struct secret_request *r, const char *const *argv, const char *input,
+	       struct buf *out, struct err *e)
+{
+	struct secret_command c = {
+		.argv = argv,
+		.input = input,
+		.timeout_ms = r->timeout_ms ? r->timeout_ms : SECRET_SOURCE_SECONDS * 1000,
+	};
+
+	return secret_command_run(&c, out, e);
+}
+
+static int run_words(const struct secret_request *r, const char *words, struct buf *out,
+		     struct err *e)
+{
+	const char *argv[SECRET_ARGUMENTS_MAX + 1] = {NULL};
+	char text[SECRET_FROM_MAX_OCTETS + 1], *rest = NULL;
+	size_t n = 0;
+	int rc;
+
+	snprintf(text, sizeof(text), "%s", words);
+	for (char *w = strtok_r(text, " ", &rest); w && n < SECRET_ARGUMENTS_MAX;
+	     w = strtok_r(NULL, " ", &rest))
+		argv[n++] = w;
+	rc = run(r, argv, NULL, out, e);
+	return rc == -ENOENT ? err_set(e, "there is no program `%s`; write its whole path", argv[0])
+			     : rc;
+}
+
+/* ---- keyring ---- */
+
+static int read_keyring(const struct secret_request *r, const char *names, struct buf *out,
+			struct err *e)
+{
+	char service[SECRET_FROM_MAX_OCTETS + 1];
+	const char *slash = strchr(names, '/');
+	const char *argv[] = {"secret-tool",
+			      "lookup",
+			      "service",
+			      service,
+			      slash ? "account" : NULL,
+			      slash ? slash + 1 : NULL,
+			      NULL};
+	size_t before = out->n;
+	int rc;
+
+	snprintf(service, sizeof(service), "%.*s",
+		 slash ? (int)(slash - names) : (int)strlen(names), names);
+	rc = run(r, argv, NULL, out, e);
+	if (rc == -ENOENT)
+		return err_set(e, "secret-tool is not installed; apt-get install libsecret-tools");
+	if (rc == 0 && out->n == before)
+		return err_set(e,
+			       "the keyring has no such secret; store it with `secret-tool store`");
+	return rc;
+}
+
+/* ---- github ---- */
+
+/* gh and git know the site, of which the API is a part. */
+static const char *site_of(const char *host)
+{
+	size_t n = strlen(host);
+	static const char end[] = ".github.com";
+
+	return n > sizeof(end) - 1 && strcmp(host + n - (sizeof(end) - 1), end) == 0 ? "github.com"
+										     : host;
+}
+
+/* Of the lines that git prints, KEY=VALUE each, only the password is kept. */
+static int keep_password(struct buf *out, size_t before, struct err *e)
+{
+	static const char key[] = "password=";
+	uint8_t *text = out->p + before, *at = text;
+	size_t n = out->n - before, kept = 0;
+
+	while (at < text + n) {
+		uint8_t *end = memchr(at, '\n', n - (size_t)(at - text));
+		size_t line = (size_t)((end ? end : text + n) - at);
+
+		if (line > sizeof(key) - 1 && memcmp(at, key, sizeof(key) - 1) == 0) {
+			kept = line - (sizeof(key) - 1);
+			memmove(text, at + sizeof(key) - 1, kept);
+			break;
+		}
+		at += line + 1;
+	}
+	explicit_bzero(text + kept, n - kept);
+	out->n = before + kept;
+	return kept ? 0 : err_set(e, "git has no password for it");
+}
+
+/* GIT_TERMINAL_PROMPT and the helpers for a window: nobody is asked in the middle of a request. */
+static int read_git(const struct secret_request *r, const char *site, struct buf *out,
+		    struct err *e)
+{
+	static const char *const argv[] = {
+		"env", "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "SSH_ASKPASS=", "git",
+		"-c",  "core.askPass=",		"credential",	"fill",		NULL};
+	char input[512];
+	size_t before = out->n;
+	int rc;
+
+	snprintf(input, sizeof(input), "protocol=https\nhost=%s\n\n", site);
+	rc = run(r, argv, input, out, e);
+	return rc ? rc : keep_password(out, before, e);
+}
+
+static int read_github(const struct secret_request *r, struct buf *out, struct err *e)
+{
+	const char *site = site_of(r->host);
+	const char *argv[] = {"gh", "auth", "token", "--hostname", site, NULL};
+	struct err gh = {"gh is not installed"}, git = {"git is not installed"};
+
+	if (run(r, argv, NULL, out, &gh) == 0 || read_git(r, site, out, &git) == 0)
+		return 0;
+	return err_set(
+		e,
+		"neither gh nor git is signed in at %s (gh: %s; git: %s); run `gh auth login` "
+		"outside of the sandbox",
+		site, gh.text, git.text);
+}
+
+/* ---- All ---- */
+
+static int read_kind(const struct secret_request *r, enum secret_kind kind, const char *rest,
+		     struct buf *out, struct err *e)
+{
+	switch (kind) {
+	case SECRET_ENV:
+		return read_env(rest, out, e);
+	case SECRET_FILE:
+		return read_file(rest, out, e);
+	case SECRET_COMMAND:
+		return run_words(r, rest, out, e);
+	case SECRET_KEYRING:
+		return read_keyring(r, rest, out, e);
+	case SECRET_GITHUB:
+		return read_github(r, out, e);
+	case SECRET_KINDS:
+		break;
+	}
+	return err_set(e, "an unknown source");
+}
+
+/* The room is what the caller has, or less: what is bigger is no secret. */
+int secret_source_read(const struct secret_request *r, struct buf *out, struct err *e)
+{
+	struct buf room = buf_of(out->p + out->n, out->cap - out->n);
+	enum secret_kind kind;
+	const char *rest;
+
+	if (room.cap > SECRET_SOURCE_MAX)
+		room.cap = SECRET_SOURCE_MAX;
+	if (secret_from_parse(r->from, &kind, &rest, e))
+		return err_prefix(e, "the source of a secret");
+	if (read_kind(r, kind, rest, &room, e)) {
+		explicit_bzero(room.p, room.cap);
+		return err_prefix(e, "%s", r->from);
+	}
+	out->n += room.n;
+	return 0;
+}
