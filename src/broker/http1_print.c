@@ -94,8 +94,8 @@ static void put_framing(struct buf *out, const struct message *m, enum http1_fra
 /* An upper bound of the octets that a head takes up. */
 static size_t size_of_head(const struct message *m)
 {
-	enum { LINE = 64 /* version, status and phrase */, OWN = 256, PER_FIELD = 4 };
-	size_t n = LINE + OWN + m->method.n + m->path.n + m->authority.n;
+	enum { LINE = 64 /* version, status and the usual phrase */, OWN = 256, PER_FIELD = 4 };
+	size_t n = LINE + OWN + m->method.n + m->path.n + m->authority.n + m->phrase.n;
 
 	for (size_t i = 0; i < m->n_fields; i++)
 		n += m->fields[i].name.n + m->fields[i].value.n + PER_FIELD;
@@ -181,13 +181,16 @@ static const char *phrase_of(uint16_t status)
 bool http1_print_answer(struct http1_text *t, const struct message *m, enum http1_framing framing,
 			const char *connection)
 {
-	char line[64];
+	struct span usual = span_of_string(phrase_of(m->status));
+	char line[32];
 	struct buf out;
 
-	if (!begin(t, size_of_head(m), &out))
+	if (!http_is_text(m->phrase) || !begin(t, size_of_head(m), &out))
 		return false;
-	snprintf(line, sizeof(line), "HTTP/1.1 %u %s\r\n", m->status, phrase_of(m->status));
+	snprintf(line, sizeof(line), "HTTP/1.1 %u ", m->status);
 	buf_put_text(&out, line);
+	buf_put_span(&out, m->phrase.n ? m->phrase : usual);
+	buf_put_text(&out, "\r\n");
 	put_fields(&out, m);
 	put_framing(&out, m, framing);
 	if (m->status == 101)

@@ -122,7 +122,8 @@ static bool copy_spans(const struct message *from, struct message *to)
 	       message_store(to, from->scheme, &to->scheme) &&
 	       message_store(to, from->authority, &to->authority) &&
 	       message_store(to, from->path, &to->path) &&
-	       message_store(to, from->protocol, &to->protocol);
+	       message_store(to, from->protocol, &to->protocol) &&
+	       message_store(to, from->phrase, &to->phrase);
 }
 
 static void copy_plain(const struct message *from, struct message *to)

@@ -43,7 +43,8 @@ struct message {
 	struct addr address; /* when !has_host */
 	uint16_t port;	     /* written, or that of the scheme */
 	/* an answer */
-	uint16_t status; /* 0: this is a request */
+	uint16_t status;    /* 0: this is a request */
+	struct span phrase; /* for a person, where HTTP/1.1 has one; empty: the usual one */
 	/* both */
 	enum message_body body;
 	uint64_t length; /* of an answer to HEAD and a 304: what GET would have; no body comes */

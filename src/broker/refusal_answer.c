@@ -123,12 +123,14 @@ static bool finish(struct message *answer, struct body *body, struct span octets
 	return body_put(body, octets);
 }
 
+/* pip, apt and wget show the phrase of HTTP/1.1, and not the body. */
 static bool answer_text(const struct refusal *r, struct message *answer, struct body *body)
 {
 	char text[REFUSAL_TEXT_MAX + 1];
 	int n = snprintf(text, sizeof(text), "%s\n", r->line);
 
-	return start(r, 403, "text/plain; charset=utf-8", answer) &&
+	return message_store(answer, span_of_string(r->line), &answer->phrase) &&
+	       start(r, 403, "text/plain; charset=utf-8", answer) &&
 	       finish(answer, body, span_of(text, (size_t)n));
 }
 

@@ -233,16 +233,19 @@ def npm_publish_is_refused():
 
 
 @check
-def pip_install_is_refused():
+def pip_and_wget_show_the_phrase():
     with Place("pypi.org", PUBLISH_PYTHON) as place:
         done = place.run("pip3", "download", "--no-cache-dir", "--disable-pip-version-check",
                          "--retries", "0", f"{place.url}/packages/a-1.0.tar.gz",
                          PIP_BREAK_SYSTEM_PACKAGES="1")
-        expect(done, "403")
+        expect(done, "403 Client Error: sandgate: GET pypi.org/packages/a-1.0.tar.gz: ",
+               "to allow it: sandgate net allow demo install:python for url")
+        expect(place.run("wget", "-nv", f"{place.url}/simple/"),
+               "ERROR 403: sandgate: GET pypi.org/simple/: ")
 
 
 @check
-def curl_and_wget_show_the_line():
+def curl_and_wget_show_the_body():
     with Place("api.anthropic.com", MODEL) as place:
         done = place.run("curl", "-sS", "-D", "-", "-d", "x", f"{place.url}/v1/files")
         assert "sandgate-reason: operation-not-allowed" in done.stdout, done.stdout

@@ -100,6 +100,7 @@ static void test_text(void **state)
 		ask("POST", "github.com", "/o/r?token=secret", agents[i], &a);
 		expect(&a, 403, "text/plain; charset=utf-8");
 		assert_string_equal(a.text, LINE "\n");
+		assert_true(span_equal(a.answer.phrase, span_of_string(LINE)));
 		forget(&a);
 	}
 }
