@@ -43,6 +43,10 @@ void tls_free(struct tls *t)
 {
 	if (!t)
 		return;
+	/* Else OpenSSL gives up the session of a connection that ended without close_notify, which
+	 * TLS asks for no more (RFC 5246, 7.2.1). */
+	if (t->established && t->end != TLS_FAILED)
+		SSL_set_shutdown(t->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
 	SSL_free(t->ssl);
 	free(t);
 }

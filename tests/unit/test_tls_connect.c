@@ -319,8 +319,9 @@ static void what_the_server_chose_is_told(void **state)
 	issued_free(&good);
 }
 
-/* A connection from its handshake to its end, with the tickets read. Was a session resumed? */
-static bool visit(SSL_CTX *server, const char *name)
+/* A connection from its handshake to its end, orderly or not, with the tickets read. Was a session
+ * resumed? */
+static bool visit(SSL_CTX *server, const char *name, bool orderly)
 {
 	uint8_t octets[8];
 	struct buf into = buf_of(octets, sizeof(octets));
@@ -334,7 +335,8 @@ static bool visit(SSL_CTX *server, const char *name)
 	assert_int_equal(tls_read(p.ours, &into), TLS_DONE);
 	resumed = tls_resumed(p.ours);
 	assert_int_equal(SSL_session_reused(p.peer), resumed);
-	assert_int_equal(tls_close(p.ours), TLS_DONE);
+	if (orderly)
+		assert_int_equal(tls_close(p.ours), TLS_DONE);
 	pair_close(&p);
 	return resumed;
 }
@@ -350,11 +352,11 @@ static void a_session_is_resumed_for_its_name_only(void **state)
 
 		SSL_CTX_set_max_proto_version(server, versions[v]);
 		snprintf(name, sizeof(name), "a%d.example.net", versions[v]);
-		assert_false(visit(server, name));
+		assert_false(visit(server, name, true));
 		for (int again = 0; again < 10; again++)
-			assert_true(visit(server, name));
+			assert_true(visit(server, name, again % 2));
 		name[0] = 'b';
-		assert_false(visit(server, name));
+		assert_false(visit(server, name, true));
 		SSL_CTX_free(server);
 	}
 	issued_free(&i);
@@ -369,7 +371,7 @@ static void a_session_replaces_no_verification(void **state)
 	SSL_CTX *server = peer_server(&good), *impostor = peer_server(&bad);
 	struct pair p;
 
-	assert_false(visit(server, "c.example.net"));
+	assert_false(visit(server, "c.example.net", true));
 	open_to(&p, "c.example.net", false);
 	peer_start(&p, impostor, NULL);
 	assert_int_equal(pair_handshake(&p), TLS_FAILED);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The lines by name, in the order of the table."""
-from . import audit, datagrams, decision, kept, live, sandboxes, tcp
+from . import audit, datagrams, decision, kept, live, sandboxes, tcp, tls
 
 LINES = {
     "bulk": tcp.bulk,
@@ -14,6 +14,7 @@ LINES = {
     "log": live.log,
     "refusals": live.refusals,
     "audit": audit.audit,
+    "tls": tls.tls,
     "create": sandboxes.create,
     "exec": kept.run_inside,
     "ls": kept.listing,
