@@ -17,6 +17,25 @@ static bool asks_in_query(const char *target)
 	return false;
 }
 
+/* What hands fields on as CGI does takes `_` for `-` (RFC 3875, 4.1.18). */
+static bool is_named(struct span name, const char *field)
+{
+	if (name.n != strlen(field))
+		return false;
+	for (size_t i = 0; i < name.n; i++)
+		if (field[i] != (name.p[i] == '_' ? '-' : (char)name.p[i]))
+			return false;
+	return true;
+}
+
+static bool has_field(const struct message *request, const char *field)
+{
+	for (size_t i = 0; i < request->n_fields; i++)
+		if (is_named(request->fields[i].name, field))
+			return true;
+	return false;
+}
+
 const char *method_override_find(const struct message *request, const char *target)
 {
 	static const struct {
@@ -31,7 +50,7 @@ const char *method_override_find(const struct message *request, const char *targ
 	};
 
 	for (size_t i = 0; i < sg_array_len(others); i++)
-		if (message_find(request, others[i].field, NULL))
+		if (has_field(request, others[i].field))
 			return others[i].why;
 	return asks_in_query(target) ? "its query names a method" : NULL;
 }
