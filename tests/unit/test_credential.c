@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* docs/policy.md, "Credentials": what a policy may say of secrets, and what it refuses with which words. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "policy/credential_use.h"
+#include "policy/decide.h"
+#include "policy/print_yaml.h"
+#include "policy/secret_text.h"
+
+#define PREFIX "credentials:\n  - "
+#define OK     "host: a.example, header: X-Key, value: '${secret}', from: 'env:T'"
+
+static int read_entry(const char *entry, struct policy *p, struct err *e)
+{
+	char text[4096];
+
+	snprintf(text, sizeof(text), PREFIX "{%s}\n", entry);
+	return policy_parse(span_of_string(text), POLICY_YAML, "f", p, e);
+}
+
+static void what_is_wrong_is_said(void **state)
+{
+	static const struct {
+		const char *entry;
+		const char *place, *says;
+	} rows[] = {
+		{"host: a.example, header: X-Key, from: 'env:T'", "2:23",
+		 "`header` without `value`"},
+		{"header: X-Key, value: '${secret}', from: 'env:T'", "2:5", "has no `host`"},
+		{"host: a.example, from: 'env:T'", "2:5", "has no form; write one of `header`"},
+		{"host: a.example, header: X-Key, value: '${secret}'", "2:5", "has no source"},
+		{"host: '*.a.example', query: k, from: 'env:T'", "2:12",
+		 "`*.a.example`: a credential goes to exact names only: a wildcard would give"},
+		{"host: 192.0.2.1, query: k, from: 'env:T'", "2:12", "a credential goes to a name"},
+		{"host: 'https://a.example/', query: k, from: 'env:T'", "2:12", "it is a URL"},
+		{"host: 'a.example:8443', query: k, from: 'env:T'", "2:12",
+		 "a port goes in `port`"},
+		{"host: 'a..example', query: k, from: 'env:T'", "2:12", "a label is empty"},
+		{OK ", port: 80", "2:79", "port 80 is plain HTTP, and a secret goes over TLS only"},
+		{OK ", port: 0", "2:79", "`0` is not a number from 1 to 65535"},
+		{OK ", methods: [get]", "2:83", "methods are in capitals; write `GET`"},
+		{OK ", methods: []", "2:82", "an empty list"},
+		{OK ", paths: ['v1']", "2:81", "a path begins with `/`"},
+		{OK ", paths: ['/a?b']", "2:81", "bound to paths, not to queries"},
+		{OK ", path: /v1", "2:73", "did you mean `paths`?"},
+		{OK ", basic: me", "2:73", "a second form; a credential has one of"},
+		{OK ", pin: never", "2:78", "write one of `replace`, `strict`, `keep`"},
+		{OK ", env: 1A", "2:78", "not the name of a variable"},
+		{OK ", env: LD_PRELOAD", "2:78", "a meaning of its own"},
+		{OK ", refresh: {}", "2:82", "`refresh` has no `url`"},
+		{OK ", refresh: {url: 'http://a.example/t'}", "2:88", "https://HOST/PATH"},
+		{OK ", refresh: {url: 'https://a.example'}", "2:88", "https://HOST/PATH"},
+		{OK ", refresh: {url: 'https://u@a.example/t'}", "2:88", "https://HOST/PATH"},
+		{OK ", refresh: {url: 'https://a.example:8/t'}", "2:88",
+		 "the host of the token URL"},
+		{OK ", refresh: {url: 'https://a.example/t', client_secret: 'env:C'}", "2:82",
+		 "without `client_id`"},
+		{"host: a.example, header: 'X Key', value: '${secret}', from: 'env:T'", "2:31",
+		 "not the name of a header"},
+		{"host: a.example, header: Host, value: '${secret}', from: 'env:T'", "2:31",
+		 "part of how HTTP itself works"},
+		{"host: a.example, header: Transfer-Encoding, value: '${secret}', from: 'env:T'",
+		 "2:31", "part of how HTTP itself works"},
+		{"host: a.example, header: X-Key, value: 'Bearer', from: 'env:T'", "2:45",
+		 "the place of the secret is missing; write `${secret}`"},
+		{"host: a.example, header: X-Key, value: '${secrte}', from: 'env:T'", "2:45",
+		 "`${secrte}` is not known; write `${secret}`"},
+		{"host: a.example, header: X-Key, value: '${secret}${secret}', from: 'env:T'",
+		 "2:45", "stands in it twice"},
+		{"host: a.example, header: X-Key, value: ' ${secret}', from: 'env:T'", "2:45",
+		 "a space stands at its end"},
+		{"host: a.example, header: X-Key, value: \"${secret}\\r\\nX: y\", from: 'env:T'",
+		 "2:45", "something else than visible ASCII"},
+		{"host: a.example, basic: 'a:b', from: 'env:T'", "2:30", "a user has no colon"},
+		{"host: a.example, basic: '${secret}', from: 'env:T'", "2:30",
+		 "the colon between user and password is missing"},
+		{"host: a.example, basic: me, value: x, from: 'env:T'", "2:41",
+		 "goes with `header` only"},
+		{"host: a.example, query: 'a&b', from: 'env:T'", "2:30", "a key of a query holds"},
+		{"host: a.example, aws: {region: us-east-1}, from: 'env:T'", "2:28",
+		 "`aws` has `region` and `service`"},
+		{"host: a.example, aws: {region: 'us/east', service: s3}, from: 'env:T'", "2:37",
+		 "a region or a service of AWS"},
+		{"host: a.example, query: k, from: 'ghp_0123456789'", "2:39",
+		 "it is no source of a secret; write `env:NAME`"},
+		{"host: a.example, query: k, from: 'enf:T'", "2:39", "did you mean `env:`?"},
+		{"host: a.example, query: k, from: 'env:'", "2:39",
+		 "followed by the name of a variable"},
+		{"host: a.example, query: k, from: 'env:A-B'", "2:39", "letters, digits and `_`"},
+		{"host: a.example, query: k, from: 'file:secret'", "2:39",
+		 "begins with `/` or `~/`"},
+		{"host: a.example, query: k, from: 'command:'", "2:39", "followed by a program"},
+		{"host: a.example, query: k, from: 'command:./x'", "2:39", "its whole path"},
+		{"host: a.example, query: k, from: 'command:a | b'", "2:39", "without a shell"},
+		{"host: a.example, query: k, from: 'keyring:'", "2:39",
+		 "SERVICE or SERVICE/ACCOUNT"},
+		{"host: a.example, query: k, from: 'github:x'", "2:39", "write `github` alone"},
+	};
+
+	for (size_t i = 0; i < sg_array_len(rows); i++) {
+		struct policy p, empty;
+		char begin[32];
+		struct err e;
+
+		policy_init(&empty);
+		snprintf(begin, sizeof(begin), "f:%s: ", rows[i].place);
+		if (read_entry(rows[i].entry, &p, &e) == 0)
+			fail_msg("accepted: %s", rows[i].entry);
+		if (strncmp(e.text, begin, strlen(begin)) != 0 || !strstr(e.text, rows[i].says))
+			fail_msg("%s\n  want: %s%s\n  got: %s", rows[i].entry, begin, rows[i].says,
+				 e.text);
+		assert_null(strstr(e.text, "ghp_0123456789"));
+		assert_memory_equal(&p, &empty, sizeof(p));
+	}
+}
+
+static void entries_that_contradict_are_refused(void **state)
+{
+	static const struct {
+		const char *more, *says;
+	} rows[] = {
+		{"header: x-key, value: '${secret}', from: 'env:U'",
+		 "a second credential for x-key at"},
+		{"query: k, pin: keep, from: 'env:U'", "a second `pin` for a.example"},
+		{"query: k, env: TOKEN, from: 'env:U'",
+		 "`env: TOKEN` is that of another credential"},
+		{"query: k, from: 'env:U'", NULL},
+		{"header: X-Key, value: '${secret}', paths: [/v1], from: 'env:U'", NULL},
+	};
+
+	for (size_t i = 0; i < sg_array_len(rows); i++) {
+		char text[1024];
+		struct policy p;
+		struct err e;
+		int rc;
+
+		snprintf(text, sizeof(text),
+			 PREFIX "{" OK ", env: TOKEN}\n  - {host: A.Example., %s}\n", rows[i].more);
+		rc = policy_parse(span_of_string(text), POLICY_YAML, "f", &p, &e);
+		assert_int_equal(rc, rows[i].says ? -1 : 0);
+		if (rc && (!strstr(e.text, rows[i].says) || strncmp(e.text, "f:3:5: ", 7) != 0))
+			fail_msg("%s: %s", rows[i].more, e.text);
+		policy_free(&p);
+	}
+}
+
+/* What is printed reads back to the same, in both languages and on the wire. */
+static void what_is_printed_reads_back(void **state)
+{
+	static const char *const entries[] = {
+		OK,
+		OK ", port: 8443, methods: [GET, POST], paths: ['/v1/*'], pin: strict, env: KEY",
+		"host: a.example, basic: me, from: 'file:~/x', pin: keep",
+		"host: a.example, basic: '${secret}:', from: 'command:pass show x'",
+		"host: a.example, query: key, from: 'keyring:a/b', pin: replace",
+		"host: a.example, aws: {region: eu-west-1, service: s3}, from: github",
+		OK ", refresh: {url: 'https://a.example/t', client_id: c, client_secret: 'env:C', "
+		   "scope: 'a b'}",
+	};
+
+	for (size_t i = 0; i < sg_array_len(entries); i++) {
+		struct policy p, again;
+		struct err e;
+		char *json, *yaml, *second;
+
+		if (read_entry(entries[i], &p, &e))
+			fail_msg("%s", e.text);
+		json = policy_print_json(&p);
+		yaml = policy_print_yaml(&p);
+		assert_int_equal(policy_parse(span_of_string(yaml), POLICY_YAML, "f", &again, &e),
+				 0);
+		second = policy_print_json(&again);
+		assert_string_equal(json, second);
+		free(second);
+		policy_free(&again);
+		assert_int_equal(policy_parse_wire(span_of_string(json), &again, &e), 0);
+		second = policy_print_wire(&again);
+		assert_string_equal(json, second);
+		free(second);
+		free(json);
+		free(yaml);
+		policy_free(&again);
+		policy_free(&p);
+	}
+}
+
+static const char *refusal(const char *text, struct err *e)
+{
+	struct policy p;
+	struct ruleset *rs;
+	int rc;
+
+	if (policy_parse(span_of_string(text), POLICY_YAML, "f", &p, e))
+		fail_msg("%s", e->text);
+	rs = ruleset_compile(&p, 1, e);
+	assert_non_null(rs);
+	rc = credentials_refuse_start(rs, e);
+	ruleset_free(rs);
+	policy_free(&p);
+	return rc ? e->text : NULL;
+}
+
+/* Nothing runs without the credential that its policy says it has. */
+static void without_the_broker_nothing_starts(void **state)
+{
+	struct err e;
+
+	assert_null(refusal("network: deny\nallow: [a.example]\n", &e));
+	assert_string_equal(
+		refusal("network: deny\nallow: [a.example]\n" PREFIX "{" OK "}\n", &e),
+		"the credential X-Key at a.example needs the broker, which this version does not start; "
+		"take `credentials` out of the policy");
+	assert_non_null(
+		strstr(refusal("network: deny\nallow: [b.example]\n" PREFIX "{" OK "}\n", &e),
+		       "no rule admits a.example, which a credential does not do by itself"));
+	assert_non_null(strstr(
+		refusal("network: deny\nallow: [a.example]\n" PREFIX "{" OK ", port: 8443}\n", &e),
+		"no rule admits a.example"));
+}
+
+static void times_are_read(void **state)
+{
+	static const struct {
+		const char *text;
+		int64_t seconds;
+	} rows[] = {
+		{"1970-01-01T00:00:00Z", 0},
+		{"2026-01-31T12:00:00Z", 1769860800},
+		{"2026-01-31t12:00:00z", 1769860800},
+		{"2026-01-31T12:00:00.123456Z", 1769860800},
+		{"2026-01-31T13:00:00+01:00", 1769860800},
+		{"2026-01-31T09:30:00-02:30", 1769860800},
+	};
+	static const char *const wrong[] = {
+		"",
+		"2026",
+		"2026-01-31",
+		"2026-13-31T12:00:00Z",
+		"2026-01-31T25:00:00Z",
+		"2026-01-31T12:00:00",
+		"2026-01-31T12:00:00+1",
+		"2026-01-31T12:00:00Zz",
+		"tomorrow at noon today",
+	};
+	int64_t t;
+
+	for (size_t i = 0; i < sg_array_len(rows); i++) {
+		assert_true(secret_time_parse(rows[i].text, &t));
+		assert_int_equal(t, rows[i].seconds);
+	}
+	for (size_t i = 0; i < sg_array_len(wrong); i++)
+		if (secret_time_parse(wrong[i], &t))
+			fail_msg("accepted: %s", wrong[i]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_wrong_is_said),
+		cmocka_unit_test(entries_that_contradict_are_refused),
+		cmocka_unit_test(what_is_printed_reads_back),
+		cmocka_unit_test(without_the_broker_nothing_starts),
+		cmocka_unit_test(times_are_read),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
