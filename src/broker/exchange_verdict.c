@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exchange_verdict: what of an exchange is judged, what is sent with which credential, and what is answered by us. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "broker/failure_answer.h"
+#include "broker/live_exchange.h"
+#include "broker/vault.h"
+
+enum { STATUS_MISDIRECTED = 421 };
+
+/* ---- Answers of our own ---- */
+
+void live_throw_body_away(struct live_exchange *l)
+{
+	struct codec *c = l->all->client;
+
+	if (l->x.up.n == 0)
+		return;
+	body_take(&l->x.up, l->x.up.n);
+	if (l->client_on)
+		c->ops->resume_receive(c, &l->x);
+}
+
+static void answer_ourselves(struct live_exchange *l, const struct message *answer)
+{
+	struct codec *c = l->all->client;
+
+	live_set_phase(l, REFUSED);
+	l->record.status = answer->status;
+	if (!l->client_on)
+		return;
+	c->ops->send_answer(c, &l->x, answer);
+	c->ops->resume_send(c, &l->x);
+	live_throw_body_away(l);
+}
+
+static void refuse(struct live_exchange *l, bool misdirected)
+{
+	struct message answer;
+
+	live_cut_upstream(l);
+	request_log_judge(l->all->rules->log, &l->record, &l->verdict);
+	l->all->rules->counters.refused++;
+	message_init(&answer);
+	if (refusal_answer(&l->request, &l->verdict, &answer, &l->x.down)) {
+		if (misdirected && l->all->client_http2)
+			answer.status = STATUS_MISDIRECTED;
+		answer_ourselves(l, &answer);
+	} else {
+		live_cut(l);
+	}
+	message_free(&answer);
+}
+
+static void refuse_for(struct live_exchange *l, enum reason reason, const char *why,
+		       bool misdirected)
+{
+	l->verdict.what = REQUEST_REFUSED;
+	l->verdict.reason = reason;
+	l->verdict.why = why;
+	l->verdict.remedy[0] = 0;
+	refuse(l, misdirected);
+}
+
+/* It was admitted, and nothing comes of it: the server, or the credential. */
+void live_answer_failure(struct live_exchange *l, const struct upstream_failure *failure)
+{
+	struct message answer;
+
+	live_cut_upstream(l);
+	l->record.kind = RECORD_DENY;
+	l->record.reason = (uint8_t)failure->reason;
+	l->all->rules->counters.failed++;
+	message_init(&answer);
+	if (failure_answer(&l->all->peer->name, failure, &answer, &l->x.down))
+		answer_ourselves(l, &answer);
+	else
+		live_cut(l);
+	message_free(&answer);
+}
+
+/* ---- Sending ---- */
+
+static bool is_body_whole(const struct live_exchange *l)
+{
+	const struct message *m = &l->request;
+
+	return l->x.up.ended || m->body == MESSAGE_BODY_NONE ||
+	       (m->body == MESSAGE_BODY_LENGTH && m->length == 0);
+}
+
+/* Nothing was taken out of `up` yet, so what is there lies in one piece, from its begin. */
+static struct span collected(const struct live_exchange *l)
+{
+	return body_peek(&l->x.up);
+}
+
+static void answer_missing(struct live_exchange *l)
+{
+	struct upstream_failure failure = {REASON_CREDENTIAL_MISSING, ""};
+
+	snprintf(failure.why, sizeof(failure.why), "%s; nothing was sent",
+		 vault_why(l->all->rules->vault));
+	live_answer_failure(l, &failure);
+}
+
+/* Does it go on? Else it was answered, or waits. */
+static bool apply_credential(struct live_exchange *l, struct message *m)
+{
+	struct vault *vault = l->all->rules->vault;
+	const char *which = NULL;
+
+	if (!vault)
+		return true;
+	switch (l->is_signed ? vault_apply_whole(vault, m, collected(l), &which)
+			     : vault_apply(vault, m, &which)) {
+	case CREDENTIAL_NONE:
+	case CREDENTIAL_INJECTED:
+	case CREDENTIAL_KEPT:
+		return true;
+	case CREDENTIAL_STALE:
+		return false;
+	case CREDENTIAL_MISSING:
+		answer_missing(l);
+		return false;
+	case CREDENTIAL_STRICT:
+	case CREDENTIAL_MISPLACED:
+		break;
+	}
+	refuse_for(l, REASON_CREDENTIAL_REFUSED, vault_why(vault), false);
+	return false;
+}
+
+/* Only what a client that still waits for 100 has not sent may be expected of the server as well. */
+static bool still_expects(const struct live_exchange *l)
+{
+	return l->request.expects_continue && !l->body && l->x.up.n == 0 && !l->x.up.ended;
+}
+
+static void give_to_server(struct live_exchange *l, const struct message *m)
+{
+	struct exchanges *all = l->all;
+	struct upstream_failure failure = {REASON_UPSTREAM_FAILED, ""};
+	struct codec *to = NULL;
+
+	switch (all->ways->send(all->owner, &l->x, m, &to, &failure)) {
+	case EXCHANGE_SENT:
+		l->upstream = to;
+		live_set_phase(l, SENT);
+		if (l->x.up.n || l->x.up.ended)
+			to->ops->resume_send(to, &l->x);
+		break;
+	case EXCHANGE_WAITS:
+		break;
+	case EXCHANGE_UNSENT:
+		live_answer_failure(l, &failure);
+		break;
+	}
+}
+
+/* A copy goes out: what was injected must not outlive the sending. */
+void live_send(struct live_exchange *l)
+{
+	struct message m;
+
+	if (!message_copy(&l->request, &m)) {
+		live_cut(l);
+		return;
+	}
+	message_remove(&m, "proxy-authorization");
+	m.expects_continue = still_expects(l);
+	if (apply_credential(l, &m))
+		give_to_server(l, &m);
+	if (m.memory)
+		explicit_bzero(m.memory, m.memory_n);
+	message_free(&m);
+}
+
+/* ---- Judging ---- */
+
+static bool is_for_peer(const struct live_exchange *l)
+{
+	const struct handover *peer = l->all->peer;
+	const struct message *m = &l->request;
+	const char *scheme = peer->tls ? "https" : "http";
+
+	if (m->port != peer->dst.port || !span_equal(m->scheme, span_of_string(scheme)))
+		return false;
+	if (peer->name.n)
+		return m->has_host && name_equal(&m->host, &peer->name);
+	return !m->has_host && addr_equal(&m->address, &peer->dst.addr);
+}
+
+static void judge(struct live_exchange *l, struct span body, bool whole)
+{
+	struct request_judge j = l->all->rules->judge;
+
+	j.addr = &l->all->peer->dst.addr;
+	judge_request(&j, &l->request, body, whole, &l->verdict);
+}
+
+static bool keep_body(struct live_exchange *l)
+{
+	struct span body = collected(l);
+
+	if (body.n == 0)
+		return true;
+	l->body = malloc(body.n);
+	if (!l->body)
+		return false;
+	memcpy(l->body, body.p, body.n);
+	l->body_n = body.n;
+	return true;
+}
+
+static void collect(struct live_exchange *l)
+{
+	struct codec *c = l->all->client;
+
+	if (l->x.up.n == BODY_ROOM || is_body_whole(l)) {
+		refuse_for(l, REASON_OPERATION_NOT_ALLOWED, "its body cannot be judged", false);
+		return;
+	}
+	live_set_phase(l, COLLECTING);
+	c->ops->resume_receive(c, &l->x);
+}
+
+/* A signature covers a body that is not whole yet: nothing is sent before. */
+static bool wants_more_to_sign(struct live_exchange *l)
+{
+	struct vault *vault = l->all->rules->vault;
+
+	l->is_signed = vault && vault_wants_body(vault, &l->request);
+	return l->is_signed && !is_body_whole(l);
+}
+
+static void admit(struct live_exchange *l)
+{
+	static const struct upstream_failure too_large = {
+		REASON_CREDENTIAL_MISSING,
+		"its body is larger than 64 KiB, which cannot be signed; nothing was sent"};
+
+	request_log_judge(l->all->rules->log, &l->record, &l->verdict);
+	if (wants_more_to_sign(l)) {
+		if (l->x.up.n < BODY_ROOM)
+			collect(l);
+		else
+			live_answer_failure(l, &too_large);
+		return;
+	}
+	if (l->phase == COLLECTING && !keep_body(l)) {
+		live_cut(l);
+		return;
+	}
+	live_set_phase(l, WAITING);
+	live_send(l);
+}
+
+static void act_on_verdict(struct live_exchange *l)
+{
+	switch (l->verdict.what) {
+	case REQUEST_NEEDS_BODY:
+		collect(l);
+		break;
+	case REQUEST_REFUSED:
+		refuse(l, false);
+		break;
+	case REQUEST_ADMITTED:
+		admit(l);
+		break;
+	}
+}
+
+void live_judge_collected(struct live_exchange *l)
+{
+	judge(l, collected(l), is_body_whole(l));
+	act_on_verdict(l);
+}
+
+void live_judge_head(struct live_exchange *l)
+{
+	if (!is_for_peer(l)) {
+		refuse_for(l, REASON_SNI_MISMATCH, "this connection was made for another name",
+			   true);
+		return;
+	}
+	judge(l, span_of(NULL, 0), is_body_whole(l));
+	act_on_verdict(l);
+}
+
+void live_judge_again(struct live_exchange *l)
+{
+	if (l->phase == REFUSED)
+		return;
+	if (l->phase == COLLECTING) {
+		live_judge_collected(l);
+		return;
+	}
+	judge(l, span_of(l->body, l->body_n), true);
+	if (l->verdict.what == REQUEST_ADMITTED)
+		return;
+	if (l->phase != ANSWERED) {
+		refuse(l, false);
+		return;
+	}
+	request_log_judge(l->all->rules->log, &l->record, &l->verdict);
+	live_cut(l);
+}
