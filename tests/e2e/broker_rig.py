@@ -86,9 +86,12 @@ def read_exactly(connection, n, rest=b""):
 
 
 class Broker:
-    """sites: (name, port, "tls" or "plain", port of the server); the client's ports are in `ports`, in that order."""
+    """sites: (name, port, "tls" or "plain", port of the server); the client's ports are in `ports`, in that order.
 
-    def __init__(self, program, bundle, policy, sites):
+    patience: milliseconds that differ from the usual ones, by the names of src/broker/patience.h.
+    """
+
+    def __init__(self, program, bundle, policy, sites, patience):
         self.expected_status = 0  # as wait() has it
         self.folder = tempfile.mkdtemp(prefix="sandgate-broker-")
         argv = [os.path.join(os.path.dirname(program), "tests", "broker", "broker_program"),
@@ -96,7 +99,9 @@ class Broker:
         argv += [":".join(map(str, site)) for site in sites]
         # No pipe to a log: what the sanitizers say is to be seen.
         self._process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                         text=True)
+                                         text=True, env={**os.environ, **{
+                                             f"PATIENCE_{what.upper()}": str(ms)
+                                             for what, ms in patience.items()}})
         self._lines = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()
         ready = self.await_line()
@@ -201,8 +206,8 @@ class Rig:
         self._open.append(s)
         return s
 
-    def broker(self, *sites, policy=ALLOW, bundle=None):
-        b = Broker(self._program, bundle or self.authority.pem, policy, sites)
+    def broker(self, *sites, policy=ALLOW, bundle=None, **patience):
+        b = Broker(self._program, bundle or self.authority.pem, policy, sites, patience)
         self._open.append(b)
         return b
 

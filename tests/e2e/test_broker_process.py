@@ -570,6 +570,156 @@ def test_another_policy_cuts_what_it_does_not_admit_and_nothing_else(rig):
     assert cut["reason"] == "not-in-policy" and cut["generation"] == 2
 
 
+# --- time ---
+
+def ended(client):
+    """Did the broker end it, in whatever way?"""
+    try:
+        while client.recv(65536):
+            pass
+    except OSError as e:
+        assert not isinstance(e, TimeoutError)
+    return True
+
+
+def test_a_server_that_does_not_finish_the_handshake(rig):
+    go_on = threading.Event()
+    server = rig.plain_server(lambda connection: go_on.wait(PATIENCE))
+    broker = rig.broker_for(server, handshake=300)
+    done = broker.curl("-i", f"https://{NAME}/")
+    go_on.set()
+    assert b" 504 " in done.stdout.splitlines()[0], done.stderr
+    assert b"sandgate-reason: upstream-timeout" in done.stdout and b"nothing was sent" in done.stdout
+
+
+def test_a_client_that_does_not_finish_the_handshake(rig):
+    broker = rig.broker_for(rig.server(echo), handshake=300)
+    with broker.connect() as client:
+        context = ssl.create_default_context()
+        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        with pytest.raises(ssl.SSLWantReadError):
+            context.wrap_bio(incoming, outgoing, server_hostname=NAME).do_handshake()
+        client.sendall(outgoing.read())
+        assert ended(client)
+    until(lambda: broker.ask("status")["connections"] == 0)
+
+
+def test_a_head_that_does_not_come_to_its_end(rig):
+    broker = rig.broker_for(rig.server(echo), head=300)
+    with broker.connect_tls() as client:
+        client.sendall(get())
+        assert answer_of(client)[0] == 200
+        client.sendall(b"GET / HTTP/1.1\r\nhost:")
+        assert ended(client)
+
+
+def test_a_connection_that_is_quiet_for_too_long(rig):
+    broker = rig.broker_for(rig.server(echo), idle=300)
+    with broker.connect_tls() as client:
+        client.sendall(get())
+        assert answer_of(client)[0] == 200
+        assert ended(client)
+
+
+def test_a_client_that_takes_nothing(rig):
+    broker = rig.broker_for(rig.server(_sends(GIB)), stall=300)
+    with broker.connect_tls() as client:
+        client.sendall(get())
+        until(lambda: broker.ask("status")["connections"] == 0)
+        assert broker.rss() < 64 * MIB
+        with pytest.raises(OSError):
+            while client.recv(MIB):
+                pass
+
+
+# --- WebSocket over HTTP/2 ---
+
+NODE_SERVER = """
+const http2 = require('http2'), fs = require('fs');
+const [, , folder] = process.argv;
+const server = http2.createSecureServer({key: fs.readFileSync(folder + '/key.pem'),
+  cert: fs.readFileSync(folder + '/cert.pem'), settings: {enableConnectProtocol: true}});
+server.on('stream', (stream, headers) => {
+  if (headers[':method'] !== 'CONNECT' || headers[':protocol'] !== 'websocket') {
+    stream.respond({':status': 400}); stream.end(); return;
+  }
+  stream.respond({':status': 200});
+  stream.on('error', () => {});
+  stream.pipe(stream);
+});
+server.listen(0, '127.0.0.1', () => console.log(server.address().port));
+"""
+
+NODE_CLIENT = """
+const http2 = require('http2'), fs = require('fs');
+const [, , port, name, ca] = process.argv;
+const session = http2.connect('https://' + name, {ca: fs.readFileSync(ca), servername: name,
+  host: '127.0.0.1', port});
+session.on('error', (e) => { console.log('session', e.message); process.exit(1); });
+session.on('remoteSettings', (settings) => {
+  if (!settings.enableConnectProtocol) { console.log('no connect protocol'); process.exit(1); }
+  const stream = session.request({':method': 'CONNECT', ':protocol': 'websocket', ':scheme': 'https',
+    ':path': '/chat', ':authority': name, 'sec-websocket-version': '13'});
+  const sent = Buffer.alloc(200000, 'frame'); let got = [];
+  stream.on('response', (h) => { if (h[':status'] !== 200) { console.log(h[':status']); process.exit(1); }
+    stream.write(sent); });
+  stream.on('data', (d) => { got.push(d); const all = Buffer.concat(got);
+    if (all.length === sent.length) { console.log(all.equals(sent) ? 'equal' : 'differs'); stream.end(); } });
+  stream.on('end', () => session.close());
+  stream.on('error', (e) => { console.log('stream', e.message); process.exit(1); });
+});
+"""
+
+
+def test_a_websocket_over_http2(rig, tmp_path):
+    certificate, key = rig.authority.issue([NAME])
+    for name, text in [("cert.pem", certificate), ("key.pem", key), ("server.js", NODE_SERVER),
+                       ("client.js", NODE_CLIENT)]:
+        (tmp_path / name).write_text(text)
+    server = subprocess.Popen(["node", tmp_path / "server.js", tmp_path], stdout=subprocess.PIPE, text=True)
+    try:
+        broker = rig.broker((NAME, 443, "tls", int(server.stdout.readline())))
+        done = subprocess.run(["node", tmp_path / "client.js", str(broker.ports[0]), NAME, broker.authority],
+                              capture_output=True, text=True, timeout=60, check=False)
+        assert done.stdout == "equal\n", done.stdout + done.stderr
+        [record] = broker.await_records(1)
+        assert record["path"] == "/chat" and record["status"] == 101 and record["bytes_out"] == 200000
+    finally:
+        server.kill()
+        server.wait()
+        server.stdout.close()
+
+
+# --- programs ---
+
+NODE_FETCH = """
+const https = require('https'), fs = require('fs');
+const [, , port, name, ca] = process.argv;
+https.get({host: '127.0.0.1', port, servername: name, headers: {host: name}, ca: fs.readFileSync(ca)}, (r) => {
+  let body = ''; r.on('data', (d) => body += d); r.on('end', () => console.log(r.statusCode, body.split('\\r\\n')[0]));
+});
+"""
+
+PYTHON_GET = """
+import http.client, socket, ssl, sys
+port, name, ca = sys.argv[1:]
+c = http.client.HTTPSConnection(name, context=ssl.create_default_context(cafile=ca))
+c._create_connection = lambda *_: socket.create_connection(("127.0.0.1", int(port)))
+c.request("GET", "/")
+r = c.getresponse()
+print(r.status, r.read().split(b"\\r\\n")[0].decode())
+"""
+
+
+@pytest.mark.parametrize("program_,text", [("node", NODE_FETCH), ("/usr/bin/python3", PYTHON_GET)])
+def test_programs_trust_the_authority(rig, tmp_path, program_, text):
+    (tmp_path / "client").write_text(text)
+    broker = rig.broker_for(rig.server(echo))
+    done = subprocess.run([program_, tmp_path / "client", str(broker.ports[0]), NAME, broker.authority],
+                          capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout == "200 GET / HTTP/1.1\n", done.stdout + done.stderr
+
+
 # --- the process ---
 
 def test_the_process_is_confined(rig):
