@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/inotify.h>
@@ -30,6 +31,7 @@ struct view {
 	struct connection_reader reader;
 	char since[ENTRY_TIME + 1]; /* empty: from the beginning */
 	bool denied, json;
+	uint64_t unreadable; /* lines that are no event: nobody is to take them for none */
 };
 
 /* --- one event --- */
@@ -50,7 +52,7 @@ static void print_json(const json_t *event)
 	putchar('\n');
 }
 
-static void print_line(const struct view *v, struct span line)
+static void print_line(struct view *v, struct span line)
 {
 	json_t *event = json_loadb((const char *)line.p, line.n, 0, NULL);
 
@@ -60,6 +62,7 @@ static void print_line(const struct view *v, struct span line)
 		else
 			log_text_print(event);
 	}
+	v->unreadable += !event;
 	json_decref(event);
 }
 
@@ -162,6 +165,10 @@ static int show(struct view *v, int dir, bool following, struct err *e)
 	if (rc == 0)
 		rc = following ? follow(v) : print_all(v);
 	connection_reader_close(&v->reader);
+	if (v->unreadable)
+		fprintf(stderr,
+			"sandgate: the log of %s: %" PRIu64 " lines are damaged and not shown\n",
+			v->name, v->unreadable);
 	/* Nobody reads: output_finish() says so where that is an error. */
 	if (rc == 0 || rc == -EPIPE)
 		return 0;

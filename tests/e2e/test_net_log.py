@@ -160,6 +160,20 @@ s.recv(1000)
         assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", done.out), ascii(done.out)
 
 
+def test_a_line_that_was_damaged_is_told_and_not_shown(world, sandgate, started):
+    one = started("--net", "deny")
+    one.exec("getent hosts hidden.example.org")
+    one.stop()
+    found = events(sandgate, one.name)
+    assert found
+    folder = f"/home/dev/.local/state/sandgate/sandboxes/{one.name}/connections"
+    world.machine.run(f"sed -i 's/hidden.example/\\x1b[2J.example/' {folder}/*.jsonl").check_returncode()
+    for options in [], ["--json"]:
+        done = sandgate("net", "log", *options, one.name)
+        assert done.ok and done.out == "", done
+        assert f"{len(found)} lines are damaged and not shown" in done.err, done
+
+
 # --- as it happens ---
 
 def test_follow_shows_an_event_at_once(world, sandgate, started, follow):
