@@ -9,9 +9,9 @@
 #include <openssl/crypto.h>
 
 /*
- * OpenSSL's heap of secrets. A handshake under way has a key share in it, of HEAP_PIECE or twice
- * that, so this is the bound of handshakes at once: about 4,000. All of it is locked from the
- * start.
+ * OpenSSL's heap of secrets. Each end of a TLS connection has the key of its key exchange in it
+ * until it is freed: HEAP_PIECE for X25519 and P-256, twice that for P-384. So there is room for
+ * 4,000 ends at least; one more fails in its handshake. All of it is locked from the start.
  */
 enum { HEAP = 256 * 1024, HEAP_PIECE = 32 };
 

@@ -20,6 +20,9 @@ static const char client_ciphers[] = "ECDHE+AESGCM:ECDHE+CHACHA20";
 static const char ciphers_13[] =
 	"TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256";
 
+/* What browsers offer. Larger ones would take more of the heap of secrets for each connection. */
+static const char groups[] = "X25519:P-256:P-384";
+
 int tls_err_set(struct err *e, const char *what)
 {
 	const char *reason = ERR_reason_error_string(ERR_peek_last_error());
@@ -72,8 +75,9 @@ SSL_CTX *tls_context_new(enum tls_role role, struct err *e)
 	if (SSL_CTX_set_min_proto_version(c, TLS1_2_VERSION) != 1 ||
 	    SSL_CTX_set_max_proto_version(c, TLS1_3_VERSION) != 1 ||
 	    SSL_CTX_set_cipher_list(c, server ? server_ciphers : client_ciphers) != 1 ||
-	    SSL_CTX_set_ciphersuites(c, ciphers_13) != 1) {
-		tls_err_set(e, "OpenSSL lacks TLS 1.2, TLS 1.3 or their ciphers");
+	    SSL_CTX_set_ciphersuites(c, ciphers_13) != 1 ||
+	    SSL_CTX_set1_groups_list(c, groups) != 1) {
+		tls_err_set(e, "OpenSSL lacks TLS 1.2, TLS 1.3, their ciphers or groups");
 		SSL_CTX_free(c);
 		return NULL;
 	}

@@ -272,6 +272,33 @@ static void renegotiation_is_refused(void **state)
 	pair_close(&p);
 }
 
+/* A full heap of secrets costs handshakes, not those that are done, and not for longer than it
+ * is full. */
+static void without_room_for_keys_a_handshake_fails(void **state)
+{
+	static void *pieces[20000];
+	struct pair established, late;
+	size_t n = 0, written;
+
+	open_for(&established, "api.example.net", TLS_ALPN_HTTP1);
+	peer_start(&established, client, "api.example.net");
+	assert_int_equal(pair_handshake(&established), TLS_DONE);
+	open_for(&late, "api.example.net", TLS_ALPN_HTTP1);
+	peer_start(&late, client, "api.example.net");
+	SSL_do_handshake(late.peer);
+	while (n < sg_array_len(pieces) && (pieces[n] = OPENSSL_secure_malloc(32)))
+		n++;
+	assert_in_range(n, 1000, sg_array_len(pieces) - 1);
+	assert_int_equal(tls_handshake(late.ours), TLS_FAILED);
+	assert_string_not_equal(tls_why(late.ours), "");
+	assert_int_equal(tls_write(established.ours, span_of("x", 1), &written), TLS_DONE);
+	while (n)
+		OPENSSL_secure_free(pieces[--n]);
+	pair_close(&late);
+	pair_close(&established);
+	SSL_SESSION_free(visit("api.example.net", TLS1_3_VERSION, NULL, false));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -284,6 +311,7 @@ int main(void)
 		cmocka_unit_test(an_end_or_a_wait_is_said),
 		cmocka_unit_test(a_ticket_is_good_for_its_name_and_authority),
 		cmocka_unit_test(renegotiation_is_refused),
+		cmocka_unit_test(without_room_for_keys_a_handshake_fails),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
