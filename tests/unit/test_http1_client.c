@@ -251,6 +251,9 @@ static void a_body_may_end_with_the_connection(void **state)
 	assert_string_equal(o.told.p, "200 stream\nbody 12: all\r\n\r\nof it\ndone\nend 1\n");
 	assert_true(!o.persistent && o.finished && !o.cut && o.error == CODEC_OK);
 	outcome_free(&o);
+	o = probe_client(span_of_string("HTTP/1.1 200 OK\r\n\r\nsome"), (struct probe_way){0});
+	assert_true(!o.persistent && !o.finished);
+	outcome_free(&o);
 }
 
 /* ---- Ends in the middle, and octets too many ---- */

@@ -173,6 +173,9 @@ static void answers_are_framed_for_their_client(void **state)
 		{GET_OLD, GET, CHUNKED "2\r\nhi\r\n0\r\nX: y\r\n\r\n",
 		 "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nhi", false, false, false, true},
 		{"GET / HTTP/1.0\r\nHost: a.example\r\nConnection: keep-alive\r\n\r\n", GET,
+		 CHUNKED "2\r\nhi\r\n0\r\n\r\n", "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nhi",
+		 false, false, false, true},
+		{"GET / HTTP/1.0\r\nHost: a.example\r\nConnection: keep-alive\r\n\r\n", GET,
 		 "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
 		 "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: keep-alive\r\n\r\nhi", false,
 		 false, false, false},
@@ -301,6 +304,30 @@ static void what_is_refused_reaches_no_server(void **state)
 		false, true, false, false};
 
 	tell_all(&s, 1);
+}
+
+/* Its answer may still be on the way: the client must be able to send all of it. */
+static void a_refused_body_is_discarded(void **state)
+{
+	static uint8_t piece[100000];
+	struct relay r;
+	size_t taken;
+
+	open_relay(&r);
+	r.refuse = true;
+	r.codecs.server->ops->receive(
+		r.codecs.server,
+		span_of_string(
+			"POST / HTTP/1.1\r\nHost: a.example\r\nContent-Length: 300000\r\n\r\n"),
+		&taken);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(r.codecs.server->ops->receive(
+					 r.codecs.server, span_of(piece, sizeof(piece)), &taken),
+				 CODEC_OK);
+		assert_int_equal(taken, sizeof(piece));
+	}
+	assert_int_equal(relay_held(&r.codecs), 0);
+	close_relay(&r);
 }
 
 static void a_server_that_fails_gets_502(void **state)
@@ -432,6 +459,7 @@ static void websocket_passes_both_ways(void **state)
 			    "Connection: Upgrade\r\n\r\nearly"),
 	     4096);
 	assert_null(strstr(r.to_server.p, "early"));
+	assert_false(((struct exchange *)r.codecs.exchanges)->up.ended);
 	feed(&r, r.codecs.client,
 	     span_of_string("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
 			    "Connection: Upgrade\r\n\r\n\x81\x02hi"),
@@ -731,6 +759,7 @@ int main(void)
 		cmocka_unit_test(a_client_is_told_to_continue_when_the_body_is_wanted),
 		cmocka_unit_test(a_refused_client_is_not_told_to_continue),
 		cmocka_unit_test(what_is_refused_reaches_no_server),
+		cmocka_unit_test(a_refused_body_is_discarded),
 		cmocka_unit_test(a_server_that_fails_gets_502),
 		cmocka_unit_test(an_answer_that_fails_never_looks_whole),
 		cmocka_unit_test(a_client_that_fails_cuts_its_request),

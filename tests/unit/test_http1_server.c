@@ -523,6 +523,90 @@ static void lines_of_chunks_are_bounded(void **state)
 	}
 }
 
+/* At once, and not only when the line ends. */
+static void a_chunk_line_without_an_end_is_refused(void **state)
+{
+	struct text t = {0};
+	struct outcome o;
+
+	text_printf(&t,
+		    "POST / HTTP/1.1\r\nHost: a.example\r\nTransfer-Encoding: chunked\r\n\r\n0;");
+	while (t.n < 2000)
+		text_add(&t, "a", 1);
+	o = feed_in_all_ways(span_of(t.p, t.n), (struct probe_way){0});
+	assert_int_equal(o.error, CODEC_MALFORMED);
+	outcome_free(&o);
+	text_free(&t);
+}
+
+/* ---- Bodies of answers that are not what their head said ---- */
+
+static struct exchange *take_any(void *ctx, struct codec *c, struct message *m)
+{
+	return ctx;
+}
+
+static void ignore(struct exchange *x, struct codec *c)
+{
+}
+
+static void ignore_failure(struct exchange *x, struct codec *c, enum codec_error why)
+{
+}
+
+/* What comes out of an answer of three octets with this body. */
+static struct text answer_three(struct body *down, bool *is_cut)
+{
+	static const struct codec_events events = {.request = take_any,
+						   .body_filled = ignore,
+						   .body_drained = ignore,
+						   .failed = ignore_failure,
+						   .done = ignore};
+	struct exchange x = {.down = *down};
+	struct codec *c = http1_server_new(&events, &x);
+	struct message m = {.status = 200, .body = MESSAGE_BODY_LENGTH, .length = 3};
+	uint8_t memory[256];
+	struct buf out = buf_of(memory, sizeof(memory));
+	struct text t = {0};
+	size_t taken;
+
+	assert_non_null(c);
+	c->ops->receive(c, span_of_string("GET / HTTP/1.1\r\n" HOST "\r\n"), &taken);
+	c->ops->send_answer(c, &x, &m);
+	c->ops->produce(c, &out);
+	text_add(&t, out.p, out.n);
+	*is_cut = c->cut && c->finished && !c->persistent;
+	c->ops->free(c);
+	*down = x.down;
+	return t;
+}
+
+static void a_body_that_is_not_as_long_as_was_said_is_cut(void **state)
+{
+	static const struct {
+		const char *body;
+		bool ended, failed, cut;
+	} rows[] = {
+		{"abc", true, false, false},  {"abc", false, false, false},
+		{"ab", false, false, false},  {"abcd", true, false, true},
+		{"abcd", false, false, true}, {"", true, false, true},
+		{"ab", false, true, true},
+	};
+
+	for (size_t i = 0; i < sg_array_len(rows); i++) {
+		struct body down = {.ended = rows[i].ended, .failed = rows[i].failed};
+		struct text t;
+		bool is_cut;
+
+		assert_true(body_put(&down, span_of_string(rows[i].body)));
+		t = answer_three(&down, &is_cut);
+		assert_int_equal(is_cut, rows[i].cut);
+		assert_int_equal(strstr(t.p, "abc") != NULL, strlen(rows[i].body) == 3);
+		text_free(&t);
+		body_free(&down);
+	}
+}
+
 static void trailers_are_bounded(void **state)
 {
 	for (unsigned n = 128; n <= 129; n++) {
@@ -569,6 +653,8 @@ int main(void)
 		cmocka_unit_test(heads_are_bounded),
 		cmocka_unit_test(targets_are_bounded),
 		cmocka_unit_test(lines_of_chunks_are_bounded),
+		cmocka_unit_test(a_chunk_line_without_an_end_is_refused),
+		cmocka_unit_test(a_body_that_is_not_as_long_as_was_said_is_cut),
 		cmocka_unit_test(trailers_are_bounded),
 	};
 
