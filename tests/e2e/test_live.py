@@ -58,8 +58,8 @@ def test_one_without_a_name_is_changed_as_well(world, sandgate):
          "until curl -sS -m5 https://api.example.com/ >/dev/null 2>&1; do sleep 0.05; done; echo through"],
         cwd=world.machine.new_work(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
-        wait_until(lambda: sandgate.json("ls"), what="the sandbox")
-        row = sandgate.json("ls")[0]
+        wait_until(lambda: any(row["refused"] for row in sandgate.json("ls")), what="a refused try")
+        row, = sandgate.json("ls")
         assert changed(sandgate, "allow", row["name"], "api.example.com")["generation"] == 2
         out, err = process.communicate(timeout=30)
         assert out == "through\n" and "it is allowed by now" in err, err
