@@ -4,23 +4,14 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/compiler.h"
 #include "codec_relay.h"
+#include "heap.h"
 #include "http1_probe.h"
-
-#ifdef __has_feature /* clang's way */
-#if __has_feature(address_sanitizer)
-#define __SANITIZE_ADDRESS__ 1
-#endif
-#endif
-#ifdef __SANITIZE_ADDRESS__
-#include <sanitizer/allocator_interface.h>
-#endif
 
 /* ---- A relay whose two peers are octets of the test ---- */
 
@@ -680,17 +671,6 @@ static bool carry(struct wire *w)
 	return true;
 }
 
-static size_t heap(void)
-{
-#ifdef __SANITIZE_ADDRESS__
-	return __sanitizer_get_current_allocated_bytes();
-#else
-	struct mallinfo2 m = mallinfo2();
-
-	return m.uordblks + m.hblkhd;
-#endif
-}
-
 static void start_flood(struct flood *f, struct codec *outer)
 {
 	struct message m = {.body = MESSAGE_BODY_STREAM};
@@ -722,7 +702,7 @@ static void a_gibibyte_each_way_in_constant_memory(void **state)
 			{.from = codecs.server, .to = outer},
 		};
 
-		before = heap();
+		before = heap_in_use();
 		start_flood(&f, outer);
 		while (!f.done) {
 			bool moved = false;
@@ -733,7 +713,7 @@ static void a_gibibyte_each_way_in_constant_memory(void **state)
 			for (size_t i = 0; i < sg_array_len(wires); i++)
 				moved = carry(&wires[i]) || moved;
 			assert_true(moved);
-			most = heap() > most ? heap() : most;
+			most = heap_in_use() > most ? heap_in_use() : most;
 		}
 	}
 	assert_true(f.up_seen == GIB && f.down_seen == GIB);

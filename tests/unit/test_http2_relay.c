@@ -5,7 +5,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,16 +12,8 @@
 #include "base/compiler.h"
 #include "broker/http2.h"
 #include "codec_relay.h"
+#include "heap.h"
 #include "http2_peer.h"
-
-#ifdef __clang__
-#if __has_feature(address_sanitizer)
-#define __SANITIZE_ADDRESS__ 1
-#endif
-#endif
-#ifdef __SANITIZE_ADDRESS__
-#include <sanitizer/allocator_interface.h>
-#endif
 
 enum { STEP = 16 * 1024, MIB = 1024 * 1024, WIDE = 1 << 20 };
 
@@ -31,17 +22,6 @@ static struct {
 	struct peer client, server;
 	size_t most_held;
 } rig;
-
-static size_t heap(void)
-{
-#ifdef __SANITIZE_ADDRESS__
-	return __sanitizer_get_current_allocated_bytes();
-#else
-	struct mallinfo2 m = mallinfo2();
-
-	return m.uordblks + m.hblkhd;
-#endif
-}
 
 static void open_windows(int32_t client, int32_t server)
 {
@@ -182,11 +162,11 @@ static void test_hundred_megabytes_both_ways(void **state)
 	size_t before, most = 0;
 
 	settle();
-	before = heap();
+	before = heap_in_use();
 	up = ask("/count", n, false);
 	down = get("/octets/100000000");
 	while (step())
-		most = heap() > most ? heap() : most;
+		most = heap_in_use() > most ? heap_in_use() : most;
 	assert_whole(up);
 	assert_whole(down);
 	assert_has(up, "x-count: 100000000\n");
@@ -310,11 +290,11 @@ static void test_memory_of_a_stalled_connection(void **state)
 	server = (struct http2 *)rig.relay.server;
 	rig.server.hold = true;
 	settle();
-	before = heap();
+	before = heap_in_use();
 	for (int i = 0; i < 128; i++)
 		ask("/count", 4 * MIB, false);
 	settle();
-	grown = heap() - before;
+	grown = heap_in_use() - before;
 	print_message("128 stalled uploads: %zu KiB, of nghttp2 %zu KiB\n", grown / 1024,
 		      server->memory / 1024);
 	assert_in_range(rig.most_held, 100 * (BODY_ROOM - 1), 128 * BODY_ROOM);
@@ -324,13 +304,13 @@ static void test_memory_of_a_stalled_connection(void **state)
 
 static void test_memory_of_a_quiet_connection(void **state)
 {
-	size_t before = heap(), each;
+	size_t before = heap_in_use(), each;
 	struct codec *codecs[100];
 	struct codec_events none = {0};
 
 	for (size_t i = 0; i < sg_array_len(codecs); i++)
 		codecs[i] = http2_server_new(&none, NULL);
-	each = (heap() - before) / sg_array_len(codecs);
+	each = (heap_in_use() - before) / sg_array_len(codecs);
 	print_message("a quiet connection: %zu KiB\n", each / 1024);
 	assert_in_range(each, 1, 64 * 1024);
 	for (size_t i = 0; i < sg_array_len(codecs); i++)
