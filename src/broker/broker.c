@@ -18,7 +18,9 @@
 #include "broker/broker_control.h"
 #include "broker/connection.h"
 #include "broker/context.h"
+#include "broker/credential_control.h"
 #include "broker/gate_door.h"
+#include "broker/vault.h"
 
 enum { TIMERS_MAX = CONNECTIONS_MAX };
 
@@ -61,7 +63,7 @@ static int make_parts(struct broker *b, const struct broker_setup *s, struct err
 	if (!b->host || !b->connections)
 		return err_set(e, "the broker has no memory, or no descriptor for its loop");
 	set_rules(b, s);
-	if (make_tls(b, s, e) != 0)
+	if (make_tls(b, s, e) != 0 || credential_control_begin(b, e) != 0)
 		return -1;
 	b->control = broker_control_new(b, BROKER_CONTROL);
 	b->door = gate_door_new(b, BROKER_GATE);
@@ -89,6 +91,7 @@ static void end(struct broker *b)
 	connections_free(b->connections);
 	gate_door_free(b->door);
 	requests_free(b->control);
+	vault_free(b->rules.vault);
 	authority_free(b->authority);
 	tls_store_free(b->store);
 	ruleset_free(b->ruleset);

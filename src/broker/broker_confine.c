@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
+#include "broker/credential_control.h"
 #include "broker/gate_door.h"
 #include "broker/link.h"
 #include "io/loop.h"
@@ -25,7 +26,7 @@ static const int base_syscalls[] = {
 
 static const int *const allowed[] = {
 	base_syscalls,	   loop_syscalls,      link_syscalls,	       gate_door_syscalls,
-	requests_syscalls, passed_fd_syscalls, sealed_memory_syscalls,
+	requests_syscalls, passed_fd_syscalls, sealed_memory_syscalls, credential_control_syscalls,
 };
 
 /* Where an argument decides: no memory is executable, fcntl sets no owner. */
@@ -34,7 +35,7 @@ static const struct confine_call conditional[] = {
 	{SCMP_SYS(mmap), 2, PROT_NONE},	    {SCMP_SYS(mprotect), 2, PROT_READ | PROT_WRITE},
 	{SCMP_SYS(mprotect), 2, PROT_NONE}, {SCMP_SYS(mprotect), 2, PROT_READ},
 	{SCMP_SYS(fcntl), 1, F_GETFL},	    {SCMP_SYS(fcntl), 1, F_SETFL},
-	{SCMP_SYS(fcntl), 1, F_GET_SEALS},
+	{SCMP_SYS(fcntl), 1, F_GET_SEALS},  {SCMP_SYS(fcntl), 1, F_GETPIPE_SZ},
 };
 
 enum { CALLS_MAX = 128 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "broker/broker_control.h"
 
+#include "broker/credential_control.h"
 #include "io/sealed_memory.h"
 
 static json_t *answer_status(void *ctx, const struct request *r)
@@ -45,6 +46,7 @@ static void use_rules(struct broker *b, struct ruleset *rules)
 	b->rules.judge.rules = rules;
 	b->rules.judge.remedy_for.on = ruleset_policy(rules)->resolved.on;
 	b->log.generation = ruleset_generation(rules);
+	credential_control_follow(b);
 	connections_rejudge(b->connections);
 	ruleset_free(before);
 }
@@ -86,6 +88,9 @@ struct requests *broker_control_new(struct broker *b, int fd)
 		{"status", answer_status, false},
 		{"host", answer_host, false},
 		{"policy", answer_policy, true},
+		{"credentials", credential_control_list, false},
+		{"secret", credential_control_secret, true},
+		{"secret-failed", credential_control_failed, false},
 		{"stop", answer_stop, false},
 	};
 

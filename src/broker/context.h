@@ -20,6 +20,7 @@ struct broker {
 	struct connections *connections;
 	struct gate_door *door;
 	struct requests *control;
+	uint64_t asked; /* credentials that the supervisor was asked for, a bit each */
 };
 
 #endif

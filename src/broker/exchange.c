@@ -218,6 +218,8 @@ static void body_came_down(struct live_exchange *l)
 	struct codec *c = l->all->client;
 
 	answer_mask_look(&l->mask, &l->x.down);
+	if (l->all->rules->vault && l->x.down.ended && l->x.down.trailers)
+		vault_mask_head(l->all->rules->vault, l->x.down.trailers);
 	if (l->client_on)
 		c->ops->resume_send(c, &l->x);
 }

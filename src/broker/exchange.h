@@ -23,6 +23,8 @@ struct exchange_counters {
 struct exchange_rules {
 	struct request_judge judge; /* its `addr` is filled for each connection */
 	struct vault *vault;	    /* NULL: there are no credentials */
+	void (*stale)(void *ctx);   /* a request waits for a credential; not without a vault */
+	void *stale_ctx;
 	struct request_log *log;
 	struct exchange_counters counters;
 };

@@ -120,6 +120,7 @@ static bool apply_credential(struct live_exchange *l, struct message *m)
 	case CREDENTIAL_KEPT:
 		return true;
 	case CREDENTIAL_STALE:
+		l->all->rules->stale(l->all->rules->stale_ctx);
 		return false;
 	case CREDENTIAL_MISSING:
 		answer_missing(l);

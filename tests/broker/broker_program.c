@@ -7,7 +7,7 @@
  *
  * Standard output has a line of JSON for each thing that happens, first {"op":"ready","authority":PEM,"pid":…,"ports":[…]},
  * at the end {"op":"ended","status":…}. Standard input takes lines: an object is asked of the broker, "policy FILE
- * GENERATION" hands it another policy, "records" prints what it noted, "gate" closes the gate's socket. The broker is stopped at its end.
+ * GENERATION" hands it another policy, "secret CREDENTIAL TEXT" a secret, "records" prints what it noted, "gate" closes the gate's socket. The broker is stopped at its end.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -325,6 +325,26 @@ static void hand_policy(struct world *w, char *words)
 	relay_answer(w, NULL);
 }
 
+/* The whole of it fits the pipe. */
+static void hand_secret(struct world *w, char *words)
+{
+	char *credential = strtok(words, " "), *secret = strtok(NULL, "");
+	json_t *o = json_pack("{s:s, s:I}", "op", "secret", "credential",
+			      (json_int_t)strtoll(credential, NULL, 10));
+	char *text = json_dumps(o, JSON_COMPACT);
+	int fds[2];
+
+	if (!secret || pipe2(fds, O_CLOEXEC) != 0 ||
+	    write(fds[1], secret, strlen(secret)) != (ssize_t)strlen(secret))
+		die(2, "pipe: %s", strerror(errno));
+	close(fds[1]);
+	send_with(w->control, text, strlen(text), fds, 1);
+	close(fds[0]);
+	free(text);
+	json_decref(o);
+	relay_answer(w, NULL);
+}
+
 static bool take_line(struct world *w)
 {
 	char line[8192];
@@ -337,6 +357,8 @@ static bool take_line(struct world *w)
 	} else if (strcmp(line, "gate") == 0) {
 		close(w->gate);
 		w->gate = -1;
+	} else if (strncmp(line, "secret ", 7) == 0) {
+		hand_secret(w, line + 7);
 	} else if (strncmp(line, "policy ", 7) == 0) {
 		hand_policy(w, line + 7);
 	} else {
@@ -455,14 +477,14 @@ static bool turn(struct world *w)
 	struct pollfd p[3 + SITES_MAX] = {
 		{.fd = STDIN_FILENO, .events = POLLIN},
 		{.fd = w->gate, .events = POLLIN},
-		{.fd = w->control, .events = 0},
+		{.fd = w->control, .events = POLLIN},
 	};
 
 	for (size_t i = 0; i < w->n_sites; i++)
 		p[3 + i] = (struct pollfd){.fd = w->sites[i].listener, .events = POLLIN};
 	if (poll(p, 3 + w->n_sites, w->n_waiting ? GATE_HELD_MS : -1) < 0)
 		return false;
-	if (p[2].revents || (p[1].revents && !answer_dial(w)))
+	if ((p[2].revents && !relay_answer(w, NULL)) || (p[1].revents && !answer_dial(w)))
 		return false;
 	for (size_t i = 0; i < w->n_sites; i++)
 		if (p[3 + i].revents)

@@ -570,6 +570,101 @@ def test_another_policy_cuts_what_it_does_not_admit_and_nothing_else(rig):
     assert cut["reason"] == "not-in-policy" and cut["generation"] == 2
 
 
+# --- credentials ---
+
+SECRET = "a-secret-of-the-person"
+CREDENTIALS = f"""network: deny
+allow: [{NAME}, other.example.net]
+credentials:
+  - host: {NAME}
+    header: Authorization
+    value: "Bearer ${{secret}}"
+    from: env:EXAMPLE_TOKEN
+    env: EXAMPLE_TOKEN
+"""
+
+
+def test_a_credential_is_added_and_never_comes_back(rig):
+    seen = []
+
+    def serve(connection):
+        head, _ = read_head(connection)
+        seen.append(head)
+        body = b"you said " + SECRET.encode() + b" and so on"
+        connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\nx-echo: " + SECRET.encode() +
+                           b"\r\ntransfer-encoding: chunked\r\n\r\n")
+        # An echo that comes in pieces is one all the same.
+        for at in range(0, len(body), 7):
+            piece = body[at:at + 7]
+            connection.sendall(b"%x\r\n%s\r\n" % (len(piece), piece))
+            time.sleep(0.005)
+        connection.sendall(b"0\r\nx-trailer: " + SECRET.encode() + b"\r\n\r\n")
+
+    broker = rig.broker_for(rig.server(serve), policy=CREDENTIALS)
+    [credential] = broker.ask("credentials")["credentials"]
+    assert credential["wanted"] and credential["env"] == "EXAMPLE_TOKEN"
+    broker.say(f"secret 0 {SECRET}")
+    assert broker.await_line()["ok"]
+    mask = b"*" * len(SECRET)
+    done = broker.curl("-i", "-H", f"authorization: Bearer {credential['placeholder']}", f"https://{NAME}/")
+    assert f"authorization: bearer {SECRET}\r\n".encode() in seen[0].lower()
+    assert credential["placeholder"].encode() not in seen[0]
+    assert b"x-echo: " + mask in done.stdout
+    assert done.stdout.endswith(b"you said " + mask + b" and so on")
+    done = broker.curl("--raw", f"https://{NAME}/")
+    assert b"x-trailer: " + mask in done.stdout
+    assert SECRET not in str(broker.await_records(2))
+
+
+def test_a_secret_that_is_not_there_is_asked_for(rig):
+    broker = rig.broker_for(rig.server(echo), policy=CREDENTIALS)
+    result = []
+    thread = threading.Thread(target=lambda: result.append(broker.curl(f"https://{NAME}/")))
+    thread.start()
+    assert broker.await_line() == {"op": "wanted", "credential": 0}
+    broker.say(f"secret 0 {SECRET}")
+    assert broker.await_line()["ok"]
+    thread.join(PATIENCE)
+    assert SECRET.encode() not in result[0].stdout and b"Bearer *" in result[0].stdout
+
+
+def test_a_source_that_fails_is_told_and_nothing_is_sent(rig):
+    server = rig.server(echo)
+    broker = rig.broker_for(server, policy=CREDENTIALS)
+    broker.say('{"op":"secret-failed","credential":0,"why":"EXAMPLE_TOKEN is not set"}')
+    assert broker.await_line()["ok"]
+    done = broker.curl("-i", f"https://{NAME}/")
+    assert b" 502 " in done.stdout.splitlines()[0] and b"sandgate-reason: credential-missing" in done.stdout
+    assert b"EXAMPLE_TOKEN is not set" in done.stdout and b"nothing was sent" in done.stdout
+    [record] = broker.await_records(1)
+    assert record["reason"] == "credential-missing" and record["bytes_out"] == 0
+
+
+def test_a_placeholder_goes_nowhere_else(rig):
+    asked = []
+
+    def serve(connection):
+        asked.append(connection.recv(65536))
+
+    server = rig.server(serve, names=("other.example.net",))
+    broker = rig.broker(("other.example.net", 443, "tls", server.port), policy=CREDENTIALS)
+    placeholder = broker.ask("credentials")["credentials"][0]["placeholder"]
+    done = broker.curl("-i", "-H", f"x-key: {placeholder}", "https://other.example.net/", name="other.example.net")
+    assert b" 403 " in done.stdout.splitlines()[0] and b"sandgate-reason: credential-refused" in done.stdout
+    assert not any(asked)
+
+
+def test_another_policy_takes_a_credential_away(rig):
+    server = rig.server(echo)
+    broker = rig.broker_for(server, policy=CREDENTIALS)
+    broker.say(f"secret 0 {SECRET}")
+    assert broker.await_line()["ok"]
+    assert broker.set_policy(ALLOW, 2)["ok"]
+    done = broker.curl("-i", f"https://{NAME}/")
+    assert b"sandgate-reason: credential-missing" in done.stdout
+    assert b"the policy does not have it any more" in done.stdout
+
+
 # --- time ---
 
 def ended(client):
