@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """gen_man.py COMMANDS.yaml VERSION PAGE OUT [TEXT.md [CATALOGUE]]: one man page.
+gen_man.py COMMANDS.yaml VERSION --links OUT...: pages that lead to another, of all commands that have
+none by their own name.
 
 PAGE is a page of COMMANDS.yaml ("sandgate-run"), or NAME.SECTION with the Markdown file that it is
 made from ("sandgate-policy.5"). With CATALOGUE the permissions of that folder follow.
@@ -144,9 +146,28 @@ def permission_sections(catalogue):
     return out + see_also(["sandgate-net(1)", "sandgate-run(1)", "sandgate-policy(5)"])
 
 
+def link_pages(program):
+    """{"sandgate-net-allow": "sandgate-net"}"""
+    named = {"sandgate-" + command.name.replace(" ", "-"): command for command in program.commands}
+    return {page: program.page_of(command) for page, command in named.items()
+            if page not in program.pages}
+
+
+def write_links(program, outputs):
+    links = link_pages(program)
+    paths = {pathlib.Path(out).stem: out for out in outputs}
+    if paths.keys() != links.keys():
+        sys.exit(f"docs/meson.build: the pages that lead to another are {sorted(links)}")
+    for page, path in paths.items():
+        pathlib.Path(path).write_text(f".so man1/{links[page]}.1\n", encoding="ascii")
+
+
 def main():
     path, version, page, out = sys.argv[1:5]
     program = commands.load(path)
+    if page == "--links":
+        write_links(program, sys.argv[4:])
+        return
     if len(sys.argv) > 5:
         name, section = page.rsplit(".", 1)
         with open(sys.argv[5], encoding="ascii") as file:

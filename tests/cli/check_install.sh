@@ -15,14 +15,23 @@ expect() {
 	}
 }
 expect bin/sandgate
-for page in sandgate sandgate-run sandgate-create sandgate-exec sandgate-ls sandgate-egress \
-	sandgate-net sandgate-policy sandgate-config sandgate-org sandgate-doctor; do
+expect man/man1/sandgate.1
+# A page for each command, where it is or by a line that leads there.
+sandgate=$(find "$place" -path '*/bin/sandgate')
+pages=$("$sandgate" help | sed -n 's/^  \([a-z]*\( [a-z][a-z]*\)\{0,1\}\)   *[a-z].*/sandgate-\1/p' | tr ' ' -)
+[ "$(echo "$pages" | wc -l)" -gt 25 ] || {
+	echo "not the list of commands: $pages"
+	status=1
+}
+for page in $pages; do
 	expect "man/man1/$page.1"
+	leads=$(sed -n 's/^\.so //p' "$(find "$place" -path "*/man1/$page.1")")
+	[ -z "$leads" ] || expect "man/$leads"
 done
 expect man/man5/sandgate-policy.5
 expect man/man7/sandgate-permissions.7
 expect bash-completion/completions/sandgate
 expect zsh/site-functions/_sandgate
 expect fish/vendor_completions.d/sandgate.fish
-"$(find "$place" -path '*/bin/sandgate')" version
+"$sandgate" version
 exit $status
