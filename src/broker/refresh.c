@@ -9,8 +9,11 @@
 #include "http/text.h"
 #include "policy/secret_text.h"
 
-static const char scheme_text[] = "https://";
-enum { SCHEME_N = sizeof(scheme_text) - 1, EXPIRES_MAX = 10 * 365 * 86400, CLIENT_SECONDS = 3600 };
+enum {
+	SCHEME_N = sizeof("https://") - 1,
+	EXPIRES_MAX = 10 * 365 * 86400, /* seconds */
+	CLIENT_SECONDS = 3600,
+};
 
 /* ---- The request ---- */
 

@@ -5,12 +5,26 @@
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "cli/policy_file.h"
-#include "policy/decide.h"
+#include "policy/credential_use.h"
 #include "sandbox/run.h"
 #include "sandbox/sources.h"
 
+/* A credential that no request can reach is most likely a rule that was forgotten. */
+static void note_idle(const struct ruleset *rs, struct err *note)
+{
+	const struct credential *idle = credential_find_idle(rs);
+	char text[CREDENTIAL_TEXT_MAX];
+
+	note->text[0] = 0;
+	if (idle)
+		err_set(note,
+			"the credential %s is never used: no rule admits %s; add it under `allow`",
+			credential_describe(idle, text), idle->host);
+}
+
 /* As `run --policy` would: parsed, valid as a whole, its permissions known, and it compiles. */
-static int load(const char *path, const struct sources *from, struct policy *p, struct err *e)
+static int load(const char *path, const struct sources *from, struct policy *p, struct err *note,
+		struct err *e)
 {
 	struct policy_sources s = sources_for(from, NULL, NULL);
 	struct ruleset *rs;
@@ -22,6 +36,7 @@ static int load(const char *path, const struct sources *from, struct policy *p, 
 	rs = ruleset_compile(p, 1, e);
 	if (!rs)
 		return -1;
+	note_idle(rs, note);
 	ruleset_free(rs);
 	return 0;
 }
@@ -58,21 +73,23 @@ static json_t *permissions_model(const struct policy *p, const struct catalogue 
 	return list;
 }
 
-static json_t *valid_model(const char *path, const struct policy *p, const struct catalogue *c)
+static json_t *valid_model(const char *path, const struct policy *p, const struct catalogue *c,
+			   const struct err *note)
 {
 	json_t *rules = json_array();
 
 	for (size_t i = 0; i < p->n_rules; i++)
 		json_array_append_new(rules, rule_model(&p->rules[i]));
-	return json_pack("{s:s, s:b, s:n, s:s, s:o, s:o, s:o}", "file", path, "valid", 1, "error",
-			 "network", network_base_name(p->network), "permissions",
-			 permissions_model(p, c), "rules", rules, "settings", settings_model(p));
+	return json_pack("{s:s, s:b, s:n, s:s?, s:s, s:o, s:o, s:o}", "file", path, "valid", 1,
+			 "error", "note", note->text[0] ? note->text : NULL, "network",
+			 network_base_name(p->network), "permissions", permissions_model(p, c),
+			 "rules", rules, "settings", settings_model(p));
 }
 
 static json_t *invalid_model(const char *path, const struct err *e)
 {
-	return json_pack("{s:s, s:b, s:s, s:n, s:[], s:[], s:{}}", "file", path, "valid", 0,
-			 "error", e->text, "network", "permissions", "rules", "settings");
+	return json_pack("{s:s, s:b, s:s, s:n, s:n, s:[], s:[], s:{}}", "file", path, "valid", 0,
+			 "error", e->text, "note", "network", "permissions", "rules", "settings");
 }
 
 static enum style effect_style(const json_t *effect)
@@ -103,6 +120,15 @@ static void print_settings(const json_t *settings)
 	json_object_foreach((json_t *)settings, key, value) print_setting(key, value);
 }
 
+static void print_note(const char *note)
+{
+	if (!note)
+		return;
+	output_text("note: ", STYLE_PLAIN);
+	output_text(note, STYLE_PLAIN);
+	output_text("\n", STYLE_PLAIN);
+}
+
 static void print_text(const json_t *model)
 {
 	static const struct column columns[] = {
@@ -120,14 +146,16 @@ static void print_text(const json_t *model)
 	output_table(json_object_get(model, "permissions"), permissions, sg_array_len(permissions));
 	output_table(json_object_get(model, "rules"), columns, sg_array_len(columns));
 	print_settings(json_object_get(model, "settings"));
+	print_note(json_string_value(json_object_get(model, "note")));
 }
 
 static int check(const char *path, const struct sources *from, bool as_json)
 {
 	struct policy p;
-	struct err e;
-	bool valid = load(path, from, &p, &e) == 0;
-	json_t *model = valid ? valid_model(path, &p, from->catalogue) : invalid_model(path, &e);
+	struct err note, e;
+	bool valid = load(path, from, &p, &note, &e) == 0;
+	json_t *model =
+		valid ? valid_model(path, &p, from->catalogue, &note) : invalid_model(path, &e);
 
 	if (as_json)
 		output_json(model);

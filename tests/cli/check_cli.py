@@ -235,6 +235,23 @@ def permissions_of_a_file_are_shown_and_must_be_known():
 
 
 @check
+def credentials_are_checked_and_shown_without_a_secret():
+    entry = "credentials:\n  - {host: api.example.com, query: key, from: 'env:SG_TOKEN'}\n"
+    write("network: deny\nallow: [api.example.com]\n" + entry, "keys.yaml")
+    model = json.loads(run("policy", "check", "--json", "keys.yaml").stdout)
+    assert model["valid"] and model["note"] is None, model
+    assert model["settings"]["credentials"] == [{"host": "api.example.com", "query": "key", "from": "env:SG_TOKEN"}]
+    write("network: deny\nallow: [x.example.com]\n" + entry, "keys.yaml")
+    done = run("policy", "check", "keys.yaml")
+    assert done.returncode == 0 and "note: the credential ?key at api.example.com is never used: " \
+        "no rule admits api.example.com; add it under `allow`" in done.stdout, done
+    write("network: deny\ncredentials:\n  - {host: a.example, query: key, from: ghp_notasource}\n", "keys.yaml")
+    done = run("policy", "check", "keys.yaml")
+    refused(done, "keys.yaml:3:41", "it is no source of a secret")
+    assert "ghp_notasource" not in done.stdout + done.stderr, done
+
+
+@check
 def a_policy_that_is_wrong_says_where():
     write("network: deny\nallow:\n  - api.example.com\n  - '*.com'\n", "bad.yaml")
     refused(run("policy", "check", "bad.yaml"), "bad.yaml:4:5", "*.com")
