@@ -40,6 +40,24 @@ const char *trusted_why_not(const struct stat *st, enum trusted_owner owner)
 	return NULL;
 }
 
+/*
+ * -ENOENT, or -1 with the message: a link to what is gone, or a file in a folder's place, was meant to
+ * say something, and is not taken for nothing.
+ */
+static int not_opened(int at, const char *name, const char *shown, int error, struct err *e)
+{
+	struct stat st;
+
+	if (error != ENOENT && error != ENOTDIR)
+		return err_set(e, "%s: %s", shown, err_why(error));
+	/* One that is made at this moment is a file, or a folder. */
+	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    (error == ENOENT ? !S_ISLNK(st.st_mode) : S_ISDIR(st.st_mode)))
+		return -ENOENT;
+	return err_set(e, "%s: %s; correct it, or take it away", shown,
+		       error == ENOENT ? "it is a link to what is not there" : "it is no folder");
+}
+
 int trusted_folder_open(const char *path, enum trusted_owner owner, struct err *e)
 {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -47,9 +65,7 @@ int trusted_folder_open(const char *path, enum trusted_owner owner, struct err *
 	struct stat st;
 
 	if (fd < 0)
-		return errno == ENOENT || errno == ENOTDIR
-			       ? -ENOENT
-			       : err_set(e, "%s: %s", path, err_why(errno));
+		return not_opened(AT_FDCWD, path, path, errno, e);
 	why = fstat(fd, &st) < 0 ? strerror(errno) : trusted_why_not(&st, owner);
 	if (!why)
 		return fd;
@@ -109,11 +125,9 @@ int trusted_file_read(const struct trusted_request *r, struct trusted_text *out,
 	*out = (struct trusted_text){0};
 	if (fd >= 0)
 		return check_file(fd, r, e) || read_all(fd, r, out, e) ? -1 : 0;
-	if (errno == ENOENT || errno == ENOTDIR)
-		return -ENOENT;
 	if (errno == ELOOP)
 		return err_set(e, "%s: it is a link; put the file itself there", r->shown);
-	return err_set(e, "%s: %s", r->shown, err_why(errno));
+	return not_opened(r->folder, r->name, r->shown, errno, e);
 }
 
 static int write_all(int fd, struct span text)

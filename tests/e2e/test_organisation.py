@@ -59,6 +59,11 @@ SPOILED = {
     "for everyone to write": ("chmod 666 policy.json", "everyone may write it"),
     "a person's file": ("chown 1000 policy.json", "does not belong to root"),
     "a person's folder": (f"chown 1000 {DIR}", "does not belong to root"),
+    "links to what is gone": ("for f in *; do mv $f /tmp/gone; ln -s /tmp/gone $f; rm /tmp/gone; done",
+                              "a link to what is not there"),
+    "a folder that is gone": (f"mv {DIR} /tmp/gone; ln -s /tmp/gone {DIR}; rm -r /tmp/gone",
+                              "a link to what is not there"),
+    "a file in its place": (f"rm -r {DIR}; echo >{DIR}", "it is no folder"),
     "a FIFO": ("rm policy.json; mkfifo policy.json", "no regular file"),
 }
 
