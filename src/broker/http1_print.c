@@ -115,7 +115,7 @@ bool http1_print_request(struct http1_text *t, const struct message *m, enum htt
 
 	if (!begin(t, size_of_head(m), &out))
 		return false;
-	buf_put_span(&out, m->protocol.n ? span_of_string("GET") : m->method);
+	buf_put_span(&out, m->method);
 	buf_put(&out, " ", 1);
 	buf_put_span(&out, m->path);
 	buf_put_text(&out, " HTTP/1.1\r\n");
@@ -231,11 +231,15 @@ static bool is_visible(struct span s)
 	return s.n > 0;
 }
 
-/* CONNECT alone would make the connection a tunnel (RFC 9110, 9.3.6). */
+/*
+ * CONNECT would make the connection a tunnel (RFC 9110, 9.3.6); a switch to another protocol than
+ * WebSocket could be one to HTTP/2, whose requests nobody sees.
+ */
 static bool is_sound_switch(const struct message *m)
 {
-	if (m->protocol.n)
-		return span_equal(m->protocol, span_of_string("websocket"));
+	if (m->protocol.n && !(span_equal(m->protocol, span_of_string("websocket")) &&
+			       span_equal(m->method, span_of_string("GET"))))
+		return false;
 	return !span_equal(m->method, span_of_string("CONNECT"));
 }
 

@@ -29,10 +29,7 @@ enum http1_framing {
 	HTTP1_FRAMING_CLOSE, /* nothing is said: it ends with the connection */
 };
 
-/*
- * `connection` is the value of that field; NULL: none. A request with `protocol` is the GET of
- * RFC 6455, also when it came as an extended CONNECT.
- */
+/* `connection` is the value of that field; NULL: none. */
 bool http1_print_request(struct http1_text *t, const struct message *m, enum http1_framing framing,
 			 const char *connection);
 bool http1_print_answer(struct http1_text *t, const struct message *m, enum http1_framing framing,

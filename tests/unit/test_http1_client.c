@@ -137,18 +137,30 @@ static void fields_do_not_frame(void **state)
 	message_free(&m);
 }
 
-/* RFC 8441: what came as an extended CONNECT goes on as RFC 6455 has it. */
-static void an_extended_connect_is_an_upgrade(void **state)
+static void only_a_get_asks_for_websocket(void **state)
 {
-	struct message m = request_of("CONNECT", "/w", "a.example");
-	struct text t;
+	static const struct {
+		const char *method, *protocol;
+		bool sent;
+	} rows[] = {
+		{"GET", "websocket", true},
+		{"GET", "h2c", false},
+		{"POST", "websocket", false},
+		{"CONNECT", "websocket", false},
+	};
+	static const struct codec_events none;
 
-	assert_true(message_store(&m, span_of_string("websocket"), &m.protocol));
-	t = written(&m);
-	assert_string_equal(t.p, "GET /w HTTP/1.1\r\nhost: a.example\r\nupgrade: websocket\r\n"
-				 "connection: upgrade\r\n\r\n");
-	text_free(&t);
-	message_free(&m);
+	for (size_t i = 0; i < sg_array_len(rows); i++) {
+		struct codec *c = http1_client_new(&none, NULL);
+		struct message m = request_of(rows[i].method, "/w", "a.example");
+		struct exchange x = {0};
+
+		assert_non_null(c);
+		m.protocol = span_of_string(rows[i].protocol);
+		assert_int_equal(c->ops->send_request(c, &x, &m), rows[i].sent);
+		message_free(&m);
+		c->ops->free(c);
+	}
 }
 
 static void one_request_at_a_time(void **state)
@@ -520,7 +532,7 @@ int main(void)
 		cmocka_unit_test(requests_are_written),
 		cmocka_unit_test(unsound_requests_are_not_written),
 		cmocka_unit_test(fields_do_not_frame),
-		cmocka_unit_test(an_extended_connect_is_an_upgrade),
+		cmocka_unit_test(only_a_get_asks_for_websocket),
 		cmocka_unit_test(one_request_at_a_time),
 		cmocka_unit_test(answers_are_told),
 		cmocka_unit_test(fields_of_the_hop_are_left_out),
