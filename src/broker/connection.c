@@ -294,14 +294,6 @@ static void after_turn(void *ctx)
 	}
 }
 
-static void reset_socket(int fd)
-{
-	const struct linger l = {.l_onoff = 1, .l_linger = 0};
-
-	setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l));
-	close(fd);
-}
-
 static enum exchange_sent send_request(void *owner, struct exchange *x, const struct message *m,
 				       struct codec **to, struct upstream_failure *failure)
 {
@@ -346,10 +338,10 @@ int connection_take(struct broker *b, const struct handover *h)
 		fill(c, all, h);
 		r = link_open(&c->client, b->loop, h->client, client_ready);
 	} else {
-		reset_socket(h->client);
+		link_reset_socket(h->client);
 	}
 	if (r != 0) {
-		reset_socket(h->server);
+		link_reset_socket(h->server);
 		free(c);
 		return r;
 	}
@@ -397,7 +389,7 @@ void connections_dialled(struct connections *all, uint32_t dial, int fd, int err
 		upstreams_dialled(&c->up, fd, error);
 		give_turn(c);
 	} else if (fd >= 0) {
-		reset_socket(fd);
+		link_reset_socket(fd);
 	}
 }
 

@@ -16,12 +16,12 @@
 
 #include "broker/context.h"
 #include "broker/gate_message.h"
+#include "broker/link.h"
 #include "io/passed_fd.h"
 
 enum { AT_ONCE = 64 }; /* messages; then the connections have their turn */
 
-const int gate_door_syscalls[] = {SCMP_SYS(sendto), SCMP_SYS(setsockopt), SCMP_SYS(close),
-				  SCMP_SYS(getsockopt), -1};
+const int gate_door_syscalls[] = {SCMP_SYS(sendto), SCMP_SYS(getsockopt), -1};
 
 struct gate_door {
 	struct watch watch;
@@ -37,16 +37,6 @@ static bool is_sound_socket(int fd)
 
 	return flags >= 0 && fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0 &&
 	       getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &n) == 0 && type == SOCK_STREAM;
-}
-
-static void reset_socket(int fd)
-{
-	const struct linger l = {.l_onoff = 1, .l_linger = 0};
-
-	if (fd < 0)
-		return;
-	setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l));
-	close(fd);
 }
 
 static uint8_t alpn_of(uint8_t flags)
@@ -113,8 +103,9 @@ static bool receive_one(struct gate_door *d)
 		return false;
 	}
 	if (!take_message(d, span_of(octets, (size_t)n), fds)) {
-		reset_socket(fds[0]);
-		reset_socket(fds[1]);
+		for (size_t i = 0; i < sg_array_len(fds); i++)
+			if (fds[i] >= 0)
+				link_reset_socket(fds[i]);
 	}
 	return true;
 }

@@ -40,6 +40,12 @@ static void set_linger(int fd, bool reset)
 	setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l));
 }
 
+void link_reset_socket(int fd)
+{
+	set_linger(fd, true);
+	close(fd);
+}
+
 int link_open(struct link *l, struct loop *loop, int fd, watch_fn *ready)
 {
 	const int on = 1;

@@ -52,6 +52,9 @@ bool link_is_over(const struct link *l);
 /* Frees all of it. The socket is reset unless its orderly end was sent. */
 void link_close(struct link *l, struct loop *loop);
 
+/* Closes a socket that became no link, in no good order. */
+void link_reset_socket(int fd);
+
 extern const int link_syscalls[];
 
 #endif

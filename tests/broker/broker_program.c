@@ -7,7 +7,7 @@
  *
  * Standard output has a line of JSON for each thing that happens, first {"op":"ready","authority":PEM,"pid":…,"ports":[…]},
  * at the end {"op":"ended","status":…}. Standard input takes lines: an object is asked of the broker, "policy FILE
- * GENERATION" hands it another policy, "secret CREDENTIAL TEXT" a secret, "records" prints what it noted, "gate" closes the gate's socket. The broker is stopped at its end.
+ * GENERATION" hands it another policy, "secret CREDENTIAL TEXT" a secret, "raw HEX" is said by the gate, "records" prints what it noted, "gate" closes the gate's socket. The broker is stopped at its end.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -345,6 +345,18 @@ static void hand_secret(struct world *w, char *words)
 	relay_answer(w, NULL);
 }
 
+/* Octets in hexadecimal, as the gate's. */
+static void send_raw(struct world *w, const char *hex)
+{
+	uint8_t octets[4096];
+	size_t n = 0;
+	unsigned value;
+
+	while (n < sizeof(octets) && sscanf(hex + 2 * n, "%2x", &value) == 1)
+		octets[n++] = (uint8_t)value;
+	send_with(w->gate, octets, n, NULL, 0);
+}
+
 static bool take_line(struct world *w)
 {
 	char line[8192];
@@ -357,6 +369,8 @@ static bool take_line(struct world *w)
 	} else if (strcmp(line, "gate") == 0) {
 		close(w->gate);
 		w->gate = -1;
+	} else if (strncmp(line, "raw ", 4) == 0) {
+		send_raw(w, line + 4);
 	} else if (strncmp(line, "secret ", 7) == 0) {
 		hand_secret(w, line + 7);
 	} else if (strncmp(line, "policy ", 7) == 0) {
