@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "broker/form.h"
 
+#include "base/hex.h"
 #include "http/text.h"
-
-static int hex_value(uint8_t c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
-		return (c | 0x20) - 'a' + 10;
-	return -1;
-}
 
 /* One octet of the text at *i, decoded; -1: a bad escape. */
 static int decode_octet(struct span s, size_t *i)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "broker/graphql_token.h"
 
+#include "base/hex.h"
+
 /* The octet `ahead` of where the reader stands; 0, which no document has, behind the end. */
 static uint8_t peek(const struct reader *r, size_t ahead)
 {
@@ -101,11 +103,6 @@ static size_t measure_number(const struct reader *r)
 	return peek(r, n) == '.' || is_name_start(peek(r, n)) ? 0 : n;
 }
 
-static bool is_hex(uint8_t c)
-{
-	return is_digit(c) || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f');
-}
-
 /* How long the escape is that the backslash at `at` begins; 0: it is none. */
 static size_t measure_escape(const struct reader *r, size_t at)
 {
@@ -113,7 +110,7 @@ static size_t measure_escape(const struct reader *r, size_t at)
 
 	if (c == 'u') {
 		for (size_t i = 2; i < 6; i++)
-			if (!is_hex(peek(r, at + i)))
+			if (hex_value(peek(r, at + i)) < 0)
 				return 0;
 		return 6;
 	}

@@ -2,6 +2,7 @@
 #include "gate/dns_special.h"
 
 #include "base/compiler.h"
+#include "base/hex.h"
 
 struct special {
 	const char *zone; /* it and every name below */
@@ -60,18 +61,13 @@ static bool parse_reverse_v4(const char *s, size_t n, struct addr *out)
 	return true;
 }
 
-static int hex_value(char c)
-{
-	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* 32 nibbles backwards with dots between. A mapped address is none that was asked for. */
 static bool parse_reverse_v6(const char *s, size_t n, struct addr *out)
 {
 	if (n != 63)
 		return false;
 	for (size_t i = 0; i < 32; i++) {
-		int v = hex_value(s[2 * i]);
+		int v = hex_value((uint8_t)s[2 * i]);
 
 		if (v < 0 || (i < 31 && s[2 * i + 1] != '.'))
 			return false;

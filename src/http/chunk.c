@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/chunk.h"
 
+#include "base/hex.h"
 #include "http/text.h"
 
 const char http_chunk_line_too_long[] = "the extensions of a chunk are too long";
-
-static int hex_value(uint8_t c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
 
 const char *http_chunk_line_parse(struct span line, uint64_t *size)
 {

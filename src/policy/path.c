@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/hex.h"
+
 enum { DECODINGS_MAX = 3 };
 
 enum reading_flags {
@@ -80,15 +82,6 @@ static bool settles(const struct question *q, const struct text *path)
 	return some_pattern_matches(q, path) != q->every;
 }
 
-static int hex_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
-		return (c | 0x20) - 'a' + 10;
-	return -1;
-}
-
 /* Decodes %XX once, in place; what is not followed by two digits stays. True: something changed. */
 static bool decode(struct text *t)
 {
@@ -96,8 +89,8 @@ static bool decode(struct text *t)
 	bool changed = false;
 
 	for (size_t i = 0; i < t->n; i++) {
-		int hi = t->s[i] == '%' && i + 2 < t->n ? hex_value(t->s[i + 1]) : -1;
-		int lo = hi >= 0 ? hex_value(t->s[i + 2]) : -1;
+		int hi = t->s[i] == '%' && i + 2 < t->n ? hex_value((uint8_t)t->s[i + 1]) : -1;
+		int lo = hi >= 0 ? hex_value((uint8_t)t->s[i + 2]) : -1;
 
 		if (lo >= 0) {
 			t->s[to++] = (char)(hi << 4 | lo);

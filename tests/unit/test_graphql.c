@@ -40,8 +40,8 @@ static void test_queries(void **state)
 		"query{a}",
 		"query Q{a}",
 		"query Q($x: [Int!]! = [1, -2.5e+3] @d, $y: In = {a: $x, b: [], c: {}}) @d(a: 1) {a}",
-		"{ a: b(c: \"d\", e: \"\"\"block \" \\\"\"\" mutation { x }\"\"\", f: ENUM, g: true, "
-		"h: null) @skip(if: $v) { ... on T @d { c } ...F ... @include(if: true) {d} ... {e} } }",
+		("{ a: b(c: \"d\", e: \"\"\"block \" \\\"\"\" mutation { x }\"\"\", f: ENUM, g: true, "
+		 "h: null) @skip(if: $v) { ... on T @d { c } ...F ... @include(if: true) {d} ... {e} } }"),
 		"query A{a} query B{b} fragment F on T @d {c}",
 		"fragment F on T {c} {a}",
 		"\xef\xbb\xbf{a}",
@@ -267,8 +267,8 @@ static void test_lfs(void **state)
 {
 	static const char *const downloads[] = {
 		"{\"operation\":\"download\",\"objects\":[]}",
-		"{\"operation\":\"download\",\"transfers\":[\"basic\"],\"ref\":{\"name\":\"r\"},"
-		"\"objects\":[{\"oid\":\"1\",\"size\":1}],\"hash_algo\":\"sha256\"}",
+		("{\"operation\":\"download\",\"transfers\":[\"basic\"],\"ref\":{\"name\":\"r\"},"
+		 "\"objects\":[{\"oid\":\"1\",\"size\":1}],\"hash_algo\":\"sha256\"}"),
 		"{\"objects\":[{\"operation\":\"upload\"}],\"operation\":\"d\\u006fwnload\"}",
 	};
 	static const char *const others[] = {
