@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Theory of operation. A parser by descent over the grammar of October 2021, one function a production, one
- * token ahead. Nothing is kept: it says only whether the document is one, and whether each of
- * its operations is a query. After the first mistake `bad` holds, the token is that of the end, and
- * every loop ends.
+ * Theory of operation. A parser by descent over the grammar of October 2021, one function a
+ * production, one token ahead. Nothing is kept: it says only whether the document is one, and
+ * whether each of its operations is a query. After the first mistake `bad` holds, the token is that
+ * of the end, and every loop ends.
  */
 #include "broker/graphql.h"
 

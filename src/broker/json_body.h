@@ -2,8 +2,9 @@
 /*
  * json_body: the JSON of a request's body, in the one reading that all servers have of it.
  *
- * What two readers could take for different things is no such body: a key that stands twice, however
- * it is escaped; a key that some readers take for another one (Go's folds case); anything deep.
+ * What two readers could take for different things is no such body: a key that stands twice,
+ * however it is escaped; a key that some readers take for another one (Go's folds case); anything
+ * deep.
  */
 #ifndef SG_BROKER_JSON_BODY_H
 #define SG_BROKER_JSON_BODY_H

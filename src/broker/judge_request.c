@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Theory of operation. decide() judges host, port, method and path by the rules of all layers. What a
- * rule of the person's or of the organisation's admits, or the base, is admitted with that. What
+ * Theory of operation. decide() judges host, port, method and path by the rules of all layers. What
+ * a rule of the person's or of the organisation's admits, or the base, is admitted with that. What
  * only the hosts of permissions admit has to be an operation of one of them as well. A request in
  * which something names another method or path than its own is refused wherever methods, paths or
  * operations count.

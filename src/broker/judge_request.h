@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * judge_request: may this request go to this host? The policy's decide() for host, method and path, then the operations of
- * the permissions that are on (catalogue/operations.yaml), body checks included.
+ * judge_request: may this request go to this host? The policy's decide() for host, method and path,
+ * then the operations of the permissions that are on (catalogue/operations.yaml), body checks
+ * included.
  */
 #ifndef SG_BROKER_JUDGE_REQUEST_H
 #define SG_BROKER_JUDGE_REQUEST_H
@@ -13,7 +14,7 @@
 enum judged_request {
 	REQUEST_ADMITTED,
 	REQUEST_REFUSED,
-	REQUEST_NEEDS_BODY, /* up to REQUEST_BODY_MAX octets of the body decide; nothing is sent before */
+	REQUEST_NEEDS_BODY, /* a part of the body decides; nothing is sent before */
 };
 
 enum { REQUEST_BODY_MAX = 64 * 1024 };
@@ -21,11 +22,12 @@ enum { REQUEST_BODY_MAX = 64 * 1024 };
 struct request_verdict {
 	enum judged_request what;
 	enum reason reason;
-	const char *
-		permission; /* that admits it, or that would (then it is in the remedy); NULL: none */
-	const char *
-		operation; /* "clone and fetch"; of a refusal what `permission` would admit; NULL: none */
-	const char *why; /* of a refusal: a static sentence piece beside the reason's; NULL: none */
+	/* That admits it, or that would, and then stands in the remedy; NULL: none. */
+	const char *permission;
+	/* Of that permission what the request is, "clone and fetch"; NULL: none. */
+	const char *operation;
+	/* Of a refusal, a static sentence piece beside the reason's; NULL: none. */
+	const char *why;
 	char remedy[REMEDY_MAX];
 	struct verdict verdict; /* of decide() */
 };
@@ -68,8 +70,9 @@ void judge_request(const struct request_judge *j, const struct message *request,
 bool judge_inspects(const struct request_judge *j, const struct name *host, uint16_t port);
 
 /*
- * The answer to a refused request, in the form that its client shows a person (git, JSON, gRPC, text).
- * `answer` was made with message_init(), `body` is empty; both are the caller's to free. False: no memory.
+ * The answer to a refused request, in the form that its client shows a person (git, JSON, gRPC,
+ * text). `answer` was made with message_init(), `body` is empty; both are the caller's to free.
+ * False: no memory.
  */
 bool refusal_answer(const struct message *request, const struct request_verdict *v,
 		    struct message *answer, struct body *body);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Theory of operation. One table of forms, asked in its order; the last fits all. Each form writes the
- * same line where its client looks for one. What that is was found out with the clients: git 2.39
- * prints the text of a 403 when it asks for references, and of a later answer only an ERR packet
- * (fetch) or the third side band (push) of a 200.
+ * Theory of operation. One table of forms, asked in its order; the last fits all. Each form writes
+ * the same line where its client looks for one. What that is was found out with the clients: git
+ * 2.39 prints the text of a 403 when it asks for references, and of a later answer only an ERR
+ * packet (fetch) or the third side band (push) of a 200.
  */
 #include <jansson.h>
 #include <stdio.h>
@@ -157,9 +157,12 @@ static bool answer_git_push(const struct refusal *r, struct message *answer, str
 			     body);
 }
 
-/* "Trailers-Only" (gRPC over HTTP2, Responses): 7 is PERMISSION_DENIED. Only `%` has to be encoded. */
+/*
+ * "Trailers-Only" (gRPC over HTTP2, Responses): 7 is PERMISSION_DENIED. Only `%` has to be encoded.
+ */
 static bool answer_grpc(const struct refusal *r, struct message *answer, struct body *body)
 {
+	bool web = has_prefix(value_of(r->request, "content-type"), "application/grpc-web");
 	char text[REFUSAL_TEXT_MAX * 3];
 	struct buf b = buf_of(text, sizeof(text) - 1);
 
@@ -168,8 +171,8 @@ static bool answer_grpc(const struct refusal *r, struct message *answer, struct 
 	text[b.n] = 0;
 	answer->body = MESSAGE_BODY_NONE;
 	body->ended = true;
-	return start(r, 200, "application/grpc", answer) && add(answer, "grpc-status", "7") &&
-	       add(answer, "grpc-message", text);
+	return start(r, 200, web ? "application/grpc-web" : "application/grpc", answer) &&
+	       add(answer, "grpc-status", "7") && add(answer, "grpc-message", text);
 }
 
 /* Takes the object. */
@@ -188,7 +191,10 @@ static bool answer_npm(const struct refusal *r, struct message *answer, struct b
 	return answer_object(r, json_pack("{s:s}", "error", r->line), answer, body);
 }
 
-/* distribution-spec, "Error Codes", and `details`, where its clients look for a token; cargo: `detail`. */
+/*
+ * distribution-spec, "Error Codes", and `details`, where its clients look for a token; cargo:
+ * `detail`.
+ */
 static bool answer_registry(const struct refusal *r, struct message *answer, struct body *body)
 {
 	return answer_object(r,

@@ -8,8 +8,8 @@
 enum { REFUSAL_TEXT_MAX = 2048 };
 
 /*
- * "sandgate: POST github.com/o/r.git/git-receive-pack: the permissions allow ...": what, why, and the
- * command that allows it. Printable ASCII without a line end. Returns out.
+ * "sandgate: POST github.com/o/r.git/git-receive-pack: the permissions allow ...": what, why, and
+ * the command that allows it. Printable ASCII without a line end. Returns out.
  */
 char *refusal_text(const struct message *request, const struct request_verdict *v,
 		   char out[REFUSAL_TEXT_MAX]);

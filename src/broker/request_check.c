@@ -71,8 +71,8 @@ static enum admits fail(const char **why, const char *what)
 }
 
 /*
- * A server that reads by the type finds nothing in a form without `=`: so curl's -d, which says it is one,
- * may send JSON as GitHub's documents have it.
+ * A server that reads by the type finds nothing in a form without `=`: so curl's -d, which says it
+ * is one, may send JSON as GitHub's documents have it.
  */
 static bool may_be_json(const struct asked *a)
 {

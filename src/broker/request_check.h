@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* request_check: the checks by name that operations have (catalogue_checks in policy/permission.h). */
+/*
+ * request_check: the checks by name that operations have (catalogue_checks in policy/permission.h).
+ */
 #ifndef SG_BROKER_REQUEST_CHECK_H
 #define SG_BROKER_REQUEST_CHECK_H
 

@@ -38,7 +38,10 @@ static bool is_repository(struct span name)
 	return name.n > 0;
 }
 
-/* "repository:library/alpine:pull"; a name may hold a port, so the actions are behind the last colon. */
+/*
+ * "repository:library/alpine:pull"; a name may hold a port, so the actions are behind the last
+ * colon.
+ */
 static bool is_scope(struct span scope, enum scope_width width)
 {
 	static const char *const types[] = {"repository", "repository(plugin)", NULL};

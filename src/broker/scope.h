@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scope: what a token of a container registry is asked for (distribution, docs: "Token Authentication
- * Specification", "Token Scope Documentation", "Oauth2 Token Authentication").
+ * scope: what a token of a container registry is asked for (distribution, docs: "Token
+ * Authentication Specification", "Token Scope Documentation", "Oauth2 Token Authentication").
  */
 #ifndef SG_BROKER_SCOPE_H
 #define SG_BROKER_SCOPE_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A document of GraphQL; the same octets are a body in JSON and a batch of LFS. Of a document that only
- * reads no part outside its strings and comments may spell another operation where one can begin.
+ * A document of GraphQL; the same octets are a body in JSON and a batch of LFS. Of a document that
+ * only reads no part outside its strings and comments may spell another operation where one can
+ * begin.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The head of a request, an empty line, its body, to a sandbox with permissions for reading. What is
- * admitted is no write; what is refused has an answer that is whole.
+ * The head of a request, an empty line, its body, to a sandbox with permissions for reading. What
+ * is admitted is no write; what is refused has an answer that is whole.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * operations: runs one table of requests (tests/golden/operations-NAME.txt) and prints each line that
- * differs.
+ * operations: runs one table of requests (tests/golden/operations-NAME.txt) and prints each line
+ * that differs.
  *
- * Lines that begin with `%` are a policy in YAML, from the next request on; `%@agent NAME` says for which
- * agent it is resolved. The sandbox is called `demo`. A request and what must come of it:
+ * Lines that begin with `%` are a policy in YAML, from the next request on; `%@agent NAME` says for
+ * which agent it is resolved. The sandbox is called `demo`. A request and what must come of it:
  *
  *     METHOD URL [| NAME: VALUE]... [|| BODY] => admit PERMISSION[: OPERATION]
  *                                             => refuse REASON [PERMISSION[: OPERATION]]
  *
- * A host may be written as the catalogue groups it, `[part before it].DOMAIN`. PERMISSION is `-` when none stands there; one of a refusal must be in the remedy, and without one
- * no operation has a remedy. Each request is read from the octets of HTTP/1.1, and is
- * asked about before its body is there as well: where the body does not decide, that is the answer.
+ * A host may be written as the catalogue groups it, `[part before it].DOMAIN`. PERMISSION is `-`
+ * when none stands there; one of a refusal must be in the remedy, and without one no operation has
+ * a remedy. Each request is read from the octets of HTTP/1.1, and is asked about before its body is
+ * there as well: where the body does not decide, that is the answer.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * answer_refused: POLICY on the command line, the head of a request to a sandbox's host on standard input:
- * what the broker answers, as octets of HTTP/1.1. Nothing is printed when the request is admitted.
+ * answer_refused: POLICY on the command line, the head of a request to a sandbox's host on standard
+ * input: what the broker answers, as octets of HTTP/1.1. Nothing is printed when the request is
+ * admitted.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What only reads, in every reader's eyes: documents of GraphQL, bodies that hold them, batches of LFS. */
+/*
+ * What only reads, in every reader's eyes: documents of GraphQL, bodies that hold them, batches of
+ * LFS.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

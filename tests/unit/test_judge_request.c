@@ -233,7 +233,9 @@ static void test_inspects_operations(void **state)
 	assert_false(inspects(&j, "github.com", 443));
 }
 
-/* The parser refuses such a rule for 443 until it can be held; a policy that is stored may have it. */
+/*
+ * The parser refuses such a rule for 443 until it can be held; a policy that is stored may have it.
+ */
 static void restrict_methods(const char *host, enum effect effect)
 {
 	struct err e;
@@ -303,8 +305,8 @@ static void test_inspects_what_is_listed(void **state)
 /* ---- Against a reference ---- */
 
 /*
- * What is asked: bodies of which it is known what they are, and paths that have one reading only, so that
- * the reference may compare them as they stand.
+ * What is asked: bodies of which it is known what they are, and paths that have one reading only,
+ * so that the reference may compare them as they stand.
  */
 static const struct sample {
 	const char *type, *text, *holds; /* the checks that hold for it, each between spaces */

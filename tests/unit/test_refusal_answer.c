@@ -210,6 +210,9 @@ static void test_grpc(void **state)
 		strstr(field_of(&a, "grpc-message"), "100%25 wrong; permission github:push"));
 	forget(&a);
 	message_free(&request);
+	ask("POST", "grpc.example", "/a.B/C", "content-type: application/grpc-web+proto\r\n", &a);
+	expect(&a, 200, "application/grpc-web");
+	forget(&a);
 }
 
 static void test_line(void **state)
