@@ -136,6 +136,9 @@ enum tls_result tls_read(struct tls *t, struct buf *into)
 
 	if (!t->established || t->end != TLS_DONE)
 		return t->end != TLS_DONE ? t->end : TLS_FAILED;
+	/* OpenSSL takes a read of nothing for an error. */
+	if (into->n == into->cap)
+		return TLS_DONE;
 	do {
 		size_t n = 0;
 

@@ -94,6 +94,7 @@ static void a_record_is_read_in_pieces(void **state)
 	assert_false(tls_has_more(p.ours));
 	assert_int_equal(SSL_write(p.peer, "0123456789", 10), 10);
 	assert_int_equal(SSL_write(p.peer, "abc", 3), 3);
+	assert_int_equal(read_some(&p, out, 0, &n), TLS_DONE);
 	assert_int_equal(read_some(&p, out, sizeof(out), &n), TLS_DONE);
 	assert_int_equal(n, 8);
 	assert_memory_equal(out, "01234567", 8);

@@ -119,6 +119,26 @@ static void a_hello_for_another_name_is_refused(void **state)
 	}
 }
 
+/* After a hello with a key share that is of no use to us there is a second one (RFC 8446,
+ * 4.1.4). */
+static void a_second_hello_for_another_name_is_refused(void **state)
+{
+	struct pair p;
+
+	open_for(&p, "api.example.net", TLS_ALPN_HTTP1);
+	peer_start(&p, client, "api.example.net");
+	assert_int_equal(SSL_set1_groups_list(p.peer, "P-521:X25519"), 1);
+	assert_int_equal(SSL_do_handshake(p.peer), -1);
+	assert_int_equal(tls_handshake(p.ours), TLS_WANT_READ);
+	assert_string_equal(tls_why(p.ours), "");
+	SSL_set_tlsext_host_name(p.peer, "evil.example");
+	assert_int_equal(SSL_do_handshake(p.peer), -1);
+	assert_int_equal(tls_handshake(p.ours), TLS_FAILED);
+	assert_string_equal(tls_why(p.ours),
+			    "the client asks for another server name than it connected to");
+	pair_close(&p);
+}
+
 static void a_name_in_capitals_or_none_is_the_same(void **state)
 {
 	static const char *const same[] = {"API.example.NET", NULL};
@@ -305,6 +325,7 @@ int main(void)
 		cmocka_unit_test(a_client_that_trusts_the_authority_gets_in),
 		cmocka_unit_test(exactly_the_wanted_protocol_is_agreed_to),
 		cmocka_unit_test(a_hello_for_another_name_is_refused),
+		cmocka_unit_test(a_second_hello_for_another_name_is_refused),
 		cmocka_unit_test(a_name_in_capitals_or_none_is_the_same),
 		cmocka_unit_test(a_client_that_cannot_is_told_apart),
 		cmocka_unit_test(what_is_not_tls_is_said),
