@@ -16,6 +16,19 @@
 #include "base/compiler.h"
 #include "tls_rig.h"
 
+/* The clock of this program, OpenSSL's too: in the place of libc's. */
+static time_t ahead;
+
+time_t time(time_t *out)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	if (out)
+		*out = t.tv_sec + ahead;
+	return t.tv_sec + ahead;
+}
+
 static struct pki pki, stranger;
 static struct tls_store *store;
 
@@ -382,6 +395,28 @@ static void a_session_replaces_no_verification(void **state)
 	issued_free(&bad);
 }
 
+/* The session would be good for two hours. */
+static void a_session_ends_with_its_certificate(void **state)
+{
+	struct issued i =
+		pki_issue(&pki, (struct spec){.names = "DNS:d.example.net", .to_seconds = 600});
+	SSL_CTX *server = peer_server(&i);
+	struct pair p;
+
+	assert_false(visit(server, "d.example.net", true));
+	ahead = 300;
+	assert_true(visit(server, "d.example.net", true));
+	ahead = 900;
+	open_to(&p, "d.example.net", false);
+	peer_start(&p, server, NULL);
+	assert_int_equal(pair_handshake(&p), TLS_FAILED);
+	assert_non_null(strstr(tls_why(p.ours), "its certificate expired on "));
+	pair_close(&p);
+	ahead = 0;
+	SSL_CTX_free(server);
+	issued_free(&i);
+}
+
 static void a_bundle_is_read_or_said_to_be_broken(void **state)
 {
 	struct err e;
@@ -441,6 +476,7 @@ int main(void)
 		cmocka_unit_test(what_the_server_chose_is_told),
 		cmocka_unit_test(a_session_is_resumed_for_its_name_only),
 		cmocka_unit_test(a_session_replaces_no_verification),
+		cmocka_unit_test(a_session_ends_with_its_certificate),
 		cmocka_unit_test(a_bundle_is_read_or_said_to_be_broken),
 		cmocka_unit_test(an_anchor_need_not_be_a_root),
 	};

@@ -45,7 +45,9 @@ static X509 *certify(EVP_PKEY *key, struct spec spec, X509 *issuer, EVP_PKEY *is
 	X509_set_version(x, X509_VERSION_3);
 	ASN1_INTEGER_set(X509_get_serialNumber(x), ++serial);
 	X509_gmtime_adj(X509_getm_notBefore(x), (spec.from_days ? spec.from_days : -1) * 86400L);
-	X509_gmtime_adj(X509_getm_notAfter(x), (spec.to_days ? spec.to_days : 10) * 86400L);
+	X509_gmtime_adj(X509_getm_notAfter(x),
+			spec.to_seconds ? spec.to_seconds
+					: (spec.to_days ? spec.to_days : 10) * 86400L);
 	X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, (const uint8_t *)cn, -1, -1, 0);
 	X509_set_issuer_name(x, issuer ? X509_get_subject_name(issuer) : subject);
 	X509_set_pubkey(x, key);

@@ -21,6 +21,7 @@ struct spec {
 	const char *names;	 /* "DNS:a.example,DNS:b.example"; NULL: none */
 	const char *common_name; /* NULL: "rig" */
 	int from_days, to_days;	 /* from today; 0: a day ago, in ten days */
+	int to_seconds;		 /* from now, instead of to_days */
 	const char *usage;	 /* extended key usage; NULL: serverAuth */
 	bool self_signed, authority;
 	EVP_PKEY *key; /* NULL: a new P-256 */
