@@ -67,7 +67,7 @@ static bool is_own(struct span name)
 	};
 
 	for (size_t i = 0; i < sg_array_len(own); i++)
-		if (span_equal(name, span_of_string(own[i])))
+		if (http_is_word(name, own[i]))
 			return true;
 	return false;
 }

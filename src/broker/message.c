@@ -12,7 +12,9 @@
 
 void message_init(struct message *m)
 {
-	memset(m, 0, sizeof(*m));
+	memset(m, 0, offsetof(struct message, fields)); /* of the fields none is there */
+	m->memory = NULL;
+	m->memory_n = m->memory_cap = 0;
 }
 
 void message_free(struct message *m)

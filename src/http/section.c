@@ -59,7 +59,7 @@ const char *http_field_split(struct span line, struct span *name, struct span *v
 
 bool http_field_is(struct span name, const char *known)
 {
-	if (name.n != strlen(known))
+	if (name.n == 0 || (name.p[0] | 0x20) != known[0] || name.n != strlen(known))
 		return false;
 	for (size_t i = 0; i < name.n; i++) {
 		char c = name.p[i] == '_' ? '-' : (char)name.p[i];

@@ -29,6 +29,9 @@ bool http_is_text(struct span s)
 
 bool http_is_word(struct span s, const char *word)
 {
+	/* Most are told apart by their first letter. */
+	if (s.n == 0 || (s.p[0] | 0x20) != (word[0] | 0x20))
+		return false;
 	return s.n == strlen(word) && strncasecmp((const char *)s.p, word, s.n) == 0;
 }
 
