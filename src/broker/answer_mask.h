@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* answer_mask: the begin of an answer's body on its way through the mask (credential.h), in the body's own ring. */
+/*
+ * answer_mask: the begin of an answer's body on its way through the mask (credential.h), in the
+ * body's own ring.
+ */
 #ifndef SG_BROKER_ANSWER_MASK_H
 #define SG_BROKER_ANSWER_MASK_H
 
@@ -12,8 +15,8 @@ struct answer_mask {
 };
 
 /*
- * Looks at what came into the body since the last time. What may be the begin of an echo is held back in it
- * (body.held) until more comes, or its end. Without memory the body has failed.
+ * Looks at what came into the body since the last time. What may be the begin of an echo is held
+ * back in it (body.held) until more comes, or its end. Without memory the body has failed.
  */
 void answer_mask_look(struct answer_mask *m, struct body *b);
 void answer_mask_free(struct answer_mask *m);

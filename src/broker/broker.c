@@ -2,12 +2,13 @@
 /*
  * Theory of operation
  *
- * broker_main() has the parts made, with the isolation around it: stage 1 first, then everything that reads a file, fetches an
- * algorithm or makes a key, then stage 2, then `ready` to the supervisor, and only then the first connection is
- * taken. A failure before that ends the process with a message.
+ * broker_main() has the parts made, with the isolation around it: stage 1 first, then everything
+ * that reads a file, fetches an algorithm or makes a key, then stage 2, then `ready` to the
+ * supervisor, and only then the first connection is taken. A failure before that ends the process
+ * with a message.
  *
- * Memory: CONNECTIONS_MAX connections; each link of one keeps 64 KiB each way at most, each exchange two bodies of 64 KiB
- * and one head; HTTP/2 has its own bounds (http2.h).
+ * Memory: CONNECTIONS_MAX connections; each link of one keeps 64 KiB each way at most, each
+ * exchange two bodies of 64 KiB and one head; HTTP/2 has its own bounds (http2.h).
  */
 #include "broker/broker.h"
 

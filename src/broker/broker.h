@@ -2,9 +2,9 @@
 /*
  * broker: the process that sees requests. See ARCHITECTURE.md for its place.
  *
- * It is forked by the supervisor when the policy needs it, isolates itself before the first connection, and runs one
- * loop until its control socket, or the gate's, closes. The sandbox's authority is made in it and never leaves it; its
- * certificate goes to the supervisor with `ready`.
+ * It is forked by the supervisor when the policy needs it, isolates itself before the first
+ * connection, and runs one loop until its control socket, or the gate's, closes. The sandbox's
+ * authority is made in it and never leaves it; its certificate goes to the supervisor with `ready`.
  */
 #ifndef SG_BROKER_BROKER_H
 #define SG_BROKER_BROKER_H

@@ -15,7 +15,10 @@
 #include "io/requests.h"
 #include "io/sealed_memory.h"
 
-/* The allocator, the clock, OpenSSL's random numbers and locks, secrets in locked memory, the ring's wake-up. */
+/*
+ * The allocator, the clock, OpenSSL's random numbers and locks, secrets in locked memory, the
+ * ring's wake-up.
+ */
 static const int base_syscalls[] = {
 	SCMP_SYS(clock_gettime), SCMP_SYS(gettimeofday), SCMP_SYS(brk),
 	SCMP_SYS(munmap),	 SCMP_SYS(mremap),	 SCMP_SYS(madvise),

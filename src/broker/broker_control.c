@@ -3,6 +3,7 @@
 
 #include "broker/credential_control.h"
 #include "io/sealed_memory.h"
+#include "policy/host_prefixes.h"
 
 static json_t *answer_status(void *ctx, const struct request *r)
 {
@@ -16,24 +17,12 @@ static json_t *answer_status(void *ctx, const struct request *r)
 			 (json_int_t)n->failed, "open", (json_int_t)n->open);
 }
 
-/* One that does not parse or fit would be an address left open: all of it is refused. */
 static json_t *answer_host(void *ctx, const struct request *r)
 {
 	struct broker *b = ctx;
-	struct host_prefixes fresh = {0};
-	json_t *row;
-	size_t i;
 
-	json_array_foreach(json_object_get(r->object, "prefixes"), i, row)
-	{
-		const char *text = json_string_value(row);
-
-		if (!text || fresh.n == HOST_PREFIXES_MAX ||
-		    !prefix_parse(text, strlen(text), &fresh.prefix[fresh.n]))
-			return NULL;
-		fresh.n++;
-	}
-	*b->host = fresh;
+	if (!host_prefixes_parse(json_object_get(r->object, "prefixes"), b->host))
+		return NULL;
 	connections_rejudge(b->connections);
 	return json_object();
 }

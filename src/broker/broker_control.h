@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* broker_control: the broker's answers to the supervisor (io/requests.h; docs/protocol.md, "Supervisor and broker"). */
+/*
+ * broker_control: the broker's answers to the supervisor (io/requests.h; docs/protocol.md,
+ * "Supervisor and broker").
+ */
 #ifndef SG_BROKER_BROKER_CONTROL_H
 #define SG_BROKER_BROKER_CONTROL_H
 

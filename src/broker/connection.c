@@ -5,14 +5,15 @@
  *	SERVER_TLS -> CLIENT_TLS -> OPEN -> gone
  *
  * SERVER_TLS	nothing is read from the client; its hello waits in the socket
- * CLIENT_TLS	the server is verified, or it is known why it cannot be: then the client is told in answers
- * OPEN		requests come
+ * CLIENT_TLS the server is verified, or it is known why it cannot be: then the client is told in
+ * answers OPEN requests come
  *
- * Whatever becomes ready, all links of the connection are worked on in turns until nothing moves: what one codec took in
- * another may put out. A connection that has had its share goes on in the next turn of the loop, behind the others.
+ * Whatever becomes ready, all links of the connection are worked on in turns until nothing moves:
+ * what one codec took in another may put out. A connection that has had its share goes on in the
+ * next turn of the loop, behind the others.
  *
- * The client's link decides how long a connection lives; the server's may come and go (upstream.c). It is freed at the end
- * of a turn, when no function of it can be under way.
+ * The client's link decides how long a connection lives; the server's may come and go (upstream.c).
+ * It is freed at the end of a turn, when no function of it can be under way.
  */
 #include "broker/connection.h"
 
@@ -84,8 +85,8 @@ static void client_ready(struct watch *w, uint32_t events)
 /* ---- The client's side ---- */
 
 /*
- * The protocol of the server, so that nothing has to be translated; where the client does not offer that, and when
- * there is no server to ask, its own.
+ * The protocol of the server, so that nothing has to be translated; where the client does not offer
+ * that, and when there is no server to ask, its own.
  */
 static enum tls_alpn choose_alpn(const struct connection *c)
 {

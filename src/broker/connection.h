@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * connection: one connection that the gate handed over: the client's socket and the dialled server's, TLS on both, a codec on
- * each, and the exchanges between them. exchange.c judges each request, applies credentials, and answers refusals.
+ * connection: one connection that the gate handed over: the client's socket and the dialled
+ * server's, TLS on both, a codec on each, and the exchanges between them. exchange.c judges each
+ * request, applies credentials, and answers refusals.
  *
- *	server TLS handshake, verified → client TLS handshake with the ALPN the server agreed to → codecs → exchanges → end
+ *	server TLS handshake, verified → client TLS handshake with the ALPN the server agreed to →
+ *	codecs → exchanges → end
  *
- * Nothing is promised to the client before the server was verified. One whose server cannot be trusted or reached is told
- * so in answers, and nothing is sent to that server.
+ * Nothing is promised to the client before the server was verified. One whose server cannot be
+ * trusted or reached is told so in answers, and nothing is sent to that server.
  */
 #ifndef SG_BROKER_CONNECTION_H
 #define SG_BROKER_CONNECTION_H
@@ -19,11 +21,14 @@ struct broker;
 /* Bits of handover.alpn: what the client's hello offers (RFC 7301). */
 enum { HANDOVER_HTTP2 = 1, HANDOVER_HTTP1 = 2 };
 
-/* What comes with a connection from the gate (docs/protocol.md). Both descriptors are the broker's from here on. */
+/*
+ * What comes with a connection from the gate (docs/protocol.md). Both descriptors are the broker's
+ * from here on.
+ */
 struct handover {
 	int client, server;
-	struct name
-		name; /* judged by the gate: the server name inside, or that of CONNECT; n is 0 without one */
+	/* Judged by the gate: the server name inside, or that of CONNECT; n is 0 without one. */
+	struct name name;
 	struct endpoint dst;
 	bool tls;     /* false: plain HTTP */
 	uint8_t alpn; /* of a client that speaks TLS; 0: it offers none */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * credential_control: how secrets come to the broker, and how it asks for them (docs/protocol.md, "Supervisor and broker").
+ * credential_control: how secrets come to the broker, and how it asks for them (docs/protocol.md,
+ * "Supervisor and broker").
  *
- * A secret comes by a pipe: it is in no message, no file, and no memory that could be swapped, and is gone from the
- * pipe when it was read.
+ * A secret comes by a pipe: it is in no message, no file, and no memory that could be swapped, and
+ * is gone from the pipe when it was read.
  */
 #ifndef SG_BROKER_CREDENTIAL_CONTROL_H
 #define SG_BROKER_CREDENTIAL_CONTROL_H
@@ -11,10 +12,16 @@
 #include "broker/context.h"
 #include "io/requests.h"
 
-/* The vault for the credentials of the policy at the start; none: there is no vault. 0 or -1 with the message. */
+/*
+ * The vault for the credentials of the policy at the start; none: there is no vault. 0 or -1 with
+ * the message.
+ */
 int credential_control_begin(struct broker *b, struct err *e) sg_must_check;
 
-/* Another policy: what it does not have any more is not added to requests any more, which are refused instead. */
+/*
+ * Another policy: what it does not have any more is not added to requests any more, which are
+ * refused instead.
+ */
 void credential_control_follow(struct broker *b);
 
 /* Answers. */

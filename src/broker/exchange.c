@@ -5,16 +5,19 @@
  *	head came -> JUDGED body needed -> COLLECTING -> WAITING -> SENT -> ANSWERED
  *	           any of the first four -> REFUSED, answered by us
  *
- *	COLLECTING	up to REQUEST_BODY_MAX octets of the body decide; they wait in `up`, none has left
+ *	COLLECTING	up to REQUEST_BODY_MAX octets of the body decide; they wait in `up`, and none
+ *			has left
  *	WAITING		admitted; no server can take it now, or its credential has to be fetched
  *	SENT		the server has it, or some of it; no final head of an answer has come
  *	ANSWERED	the server's final head was passed on
  *	REFUSED		the answer is ours; what still comes of the request is thrown away
  *
- * A side of an exchange is `on` while a codec knows it. When neither is, the exchange is over: it is noted, and freed
- * by exchanges_sweep(), since a codec may still be in a function that looks at it.
+ * A side of an exchange is `on` while a codec knows it. When neither is, the exchange is over: it
+ * is noted, and freed by exchanges_sweep(), since a codec may still be in a function that looks at
+ * it.
  *
- * A request is sent again only when the server surely did not work on it and no octet of its body has left `up`.
+ * A request is sent again only when the server surely did not work on it and no octet of its body
+ * has left `up`.
  */
 #include "broker/exchange.h"
 

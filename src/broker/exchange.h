@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exchange: requests of one connection and their answers, from the head that came to the last octet that went.
- * What may pass is decided here; octets are the codecs', sockets the connection's.
+ * exchange: requests of one connection and their answers, from the head that came to the last octet
+ * that went. What may pass is decided here; octets are the codecs', sockets the connection's.
  */
 #ifndef SG_BROKER_EXCHANGE_H
 #define SG_BROKER_EXCHANGE_H
@@ -40,8 +40,9 @@ enum exchange_sent { EXCHANGE_SENT, EXCHANGE_WAITS, EXCHANGE_UNSENT };
 /* What a connection does for its exchanges. */
 struct exchange_ways {
 	/*
-	 * Gives the request to a codec that faces the server, which `*to` then is. EXCHANGE_WAITS: none can
-	 * take it now; exchanges_advance() is called when one may. EXCHANGE_UNSENT: none will; `*failure` says why.
+	 * Gives the request to a codec that faces the server, which `*to` then is. EXCHANGE_WAITS:
+	 * none can take it now; exchanges_advance() is called when one may. EXCHANGE_UNSENT: none
+	 * will; `*failure` says why.
 	 */
 	enum exchange_sent (*send)(void *owner, struct exchange *x, const struct message *request,
 				   struct codec **to, struct upstream_failure *failure);
@@ -61,12 +62,17 @@ struct exchanges {
 	unsigned n_live, n_waiting;
 };
 
-/* The events of both codecs of a connection. The server-role codec's ctx is the struct exchanges. */
+/*
+ * The events of both codecs of a connection. The server-role codec's ctx is the struct exchanges.
+ */
 extern const struct codec_events exchange_events;
 
 /* Tries again to send what waits for a server, or for a credential. */
 void exchanges_advance(struct exchanges *xs);
-/* Another policy, or other credentials: what would not be admitted now is refused, or cut when it was answered. */
+/*
+ * Another policy, or other credentials: what would not be admitted now is refused, or cut when it
+ * was answered.
+ */
 void exchanges_rejudge(struct exchanges *xs);
 /* A codec is about to be freed: its side of every exchange is over. */
 void exchanges_lose(struct exchanges *xs, struct codec *c, enum codec_error why,

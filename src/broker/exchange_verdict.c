@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exchange_verdict: what of an exchange is judged, what is sent with which credential, and what is answered by us. */
+/*
+ * exchange_verdict: what of an exchange is judged, what is sent with which credential, and what is
+ * answered by us.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -133,7 +136,9 @@ static bool apply_credential(struct live_exchange *l, struct message *m)
 	return false;
 }
 
-/* Only what a client that still waits for 100 has not sent may be expected of the server as well. */
+/*
+ * Only what a client that still waits for 100 has not sent may be expected of the server as well.
+ */
 static bool still_expects(const struct live_exchange *l)
 {
 	return l->request.expects_continue && !l->body && l->x.up.n == 0 && !l->x.up.ended;

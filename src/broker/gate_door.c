@@ -2,9 +2,9 @@
 /*
  * Theory of operation
  *
- * The gate reads what the sandbox sends, so a message of its is checked like one of the sandbox. One that makes no sense
- * ends nothing: its descriptors are reset, and the gate's other connections go on. The broker ends when the gate's
- * socket closes: the supervisor starts both anew.
+ * The gate reads what the sandbox sends, so a message of its is checked like one of the sandbox.
+ * One that makes no sense ends nothing: its descriptors are reset, and the gate's other connections
+ * go on. The broker ends when the gate's socket closes: the supervisor starts both anew.
  */
 #include "broker/gate_door.h"
 

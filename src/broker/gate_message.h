@@ -2,7 +2,8 @@
 /*
  * gate_message: what gate and broker say to each other (docs/protocol.md, "Gate and broker"). Pure.
  *
- *	octets	0 kind, 1 flags, 2-3 port, 4-7 number, 8-11 error, 12-27 address, 28 length of the name, then the name
+ *	octets	0 kind, 1 flags, 2-3 port, 4-7 number, 8-11 error, 12-27 address,
+ *		28 length of the name, then the name
  *
  * Numbers are in network order. A message is that long, no longer.
  */
@@ -17,7 +18,7 @@ enum gate_message_kind {
 	GATE_HANDOVER =
 		1, /* gate to broker, with two descriptors: the client's socket, the server's */
 	GATE_DIAL, /* broker to gate: one more connection to this server; `number` names the dial */
-	GATE_DIALLED, /* gate to broker: its answer, with one descriptor, or with `error` and none */
+	GATE_DIALLED, /* gate to broker: its answer, one descriptor or `error` */
 	GATE_KINDS,   /* one more than the last */
 };
 

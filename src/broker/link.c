@@ -2,14 +2,16 @@
 /*
  * Theory of operation
  *
- * The watch is edge-triggered: `readable` and `writable` are true until a call says that it would block, so no
- * call is made to find out and none to change what is watched. Octets go by way of one buffer for all links, and only
- * what the codec or the socket did not take is kept, in memory of that size; while something is kept, nothing
- * more is read or produced. So a quiet link has no buffer, and a stopped one has ROOM at most each way.
+ * The watch is edge-triggered: `readable` and `writable` are true until a call says that it would
+ * block, so no call is made to find out and none to change what is watched. Octets go by way of one
+ * buffer for all links, and only what the codec or the socket did not take is kept, in memory of
+ * that size; while something is kept, nothing more is read or produced. So a quiet link has no
+ * buffer, and a stopped one has ROOM at most each way.
  *
- * An end is orderly when the codec says so: close_notify, then the end of the sending side, and what the peer still sends
- * is read and thrown away until it ends as well, since octets that nobody read turn a close into a reset that can
- * overtake the answer. Every other end is a reset (SO_LINGER 0): that nobody takes it for one.
+ * An end is orderly when the codec says so: close_notify, then the end of the sending side, and
+ * what the peer still sends is read and thrown away until it ends as well, since octets that nobody
+ * read turn a close into a reset that can overtake the answer. Every other end is a reset
+ * (SO_LINGER 0): that nobody takes it for one.
  */
 #include "broker/link.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * link: one socket of a connection, with its TLS when it has one, its codec, and the octets that are on their way
- * between the two.
+ * link: one socket of a connection, with its TLS when it has one, its codec, and the octets that
+ * are on their way between the two.
  */
 #ifndef SG_BROKER_LINK_H
 #define SG_BROKER_LINK_H
@@ -27,7 +27,7 @@ struct link {
 	bool broken;		 /* in no good order: nothing more comes of it */
 	bool deaf;		 /* what comes is thrown away */
 	uint64_t octets;	 /* that were moved, both ways */
-	mono_t sent_at;		 /* when the peer last took something, or the link was opened */
+	mono_t sent_at;		 /* when the peer last took something */
 };
 
 /*
@@ -43,7 +43,10 @@ enum tls_result link_handshake(struct link *l);
 
 /* Octets from the socket into the codec, as many as it takes now. True: something happened. */
 bool link_receive(struct link *l);
-/* Octets from the codec into the socket; its end when the codec has said all. True: something happened. */
+/*
+ * Octets from the codec into the socket; its end when the codec has said all. True: something
+ * happened.
+ */
 bool link_send(struct link *l);
 
 /* Both ends were seen, or it is broken: it can be closed. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * request_log: one record a request, into the ring that the sealer reads (audit/record.h), when it is over.
+ * request_log: one record a request, into the ring that the sealer reads (audit/record.h), when it
+ * is over.
  *
  * Never a secret: no field, no body, no query; the path is that of the sandbox's own request.
  */

@@ -4,12 +4,12 @@
  *
  *	NONE -> TLS -> OPEN -> NONE
  *
- * TLS		nothing was sent but the handshake; it fails: NONE, and what waits is answered with the reason
- * OPEN		its codec takes requests
+ * TLS nothing was sent but the handshake; it fails: NONE, and what waits is answered with the
+ * reason OPEN its codec takes requests
  *
- * The broker makes no socket. One that is busy with HTTP/1.1, or whose server has closed it, is no end: the gate is asked
- * for another one to the same server, one at a time, UPSTREAMS_MAX in all. Only when the very first one fails, before any
- * request, is it the end of all.
+ * The broker makes no socket. One that is busy with HTTP/1.1, or whose server has closed it, is no
+ * end: the gate is asked for another one to the same server, one at a time, UPSTREAMS_MAX in all.
+ * Only when the very first one fails, before any request, is it the end of all.
  */
 #include "broker/upstream.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * upstream: the connections to the server behind one connection of a client: the one that was handed over, and those
- * that the gate was asked to dial when that is busy or has ended.
+ * upstream: the connections to the server behind one connection of a client: the one that was
+ * handed over, and those that the gate was asked to dial when that is busy or has ended.
  */
 #ifndef SG_BROKER_UPSTREAM_H
 #define SG_BROKER_UPSTREAM_H

@@ -9,6 +9,7 @@
 #include "gate/flow.h"
 #include "gate/gate.h"
 #include "gate/new_policy.h"
+#include "policy/host_prefixes.h"
 
 /* ---- answers ---- */
 
@@ -27,6 +28,7 @@ static json_t *answer_status(void *ctx, const struct request *r)
 static json_t *answer_refusals(void *ctx, const struct request *r)
 {
 	struct gate *g = ctx;
+
 	return counted_refusals(g->totals->refusals, &g->remedy);
 }
 
@@ -35,22 +37,9 @@ static json_t *answer_refusals(void *ctx, const struct request *r)
 static json_t *answer_host(void *ctx, const struct request *r)
 {
 	struct gate *g = ctx;
-	struct host_prefixes fresh = {0};
-	json_t *row;
-	size_t i;
 
-	json_array_foreach(json_object_get(r->object, "prefixes"), i, row)
-	{
-		const char *text = json_string_value(row);
-
-		/* One that does not parse or fit would be an address left open: all of it is
-		 * refused. */
-		if (!text || fresh.n == HOST_PREFIXES_MAX ||
-		    !prefix_parse(text, strlen(text), &fresh.prefix[fresh.n]))
-			return NULL;
-		fresh.n++;
-	}
-	*g->host = fresh;
+	if (!host_prefixes_parse(json_object_get(r->object, "prefixes"), g->host))
+		return NULL;
 	/* What was a public address a moment ago may be the host's own now. */
 	flows_rejudge(g->flows);
 	datagrams_rejudge(g->datagrams);
@@ -142,6 +131,7 @@ static json_t *answer_policy(void *ctx, const struct request *r)
 static json_t *answer_stop(void *ctx, const struct request *r)
 {
 	struct gate *g = ctx;
+
 	loop_stop(g->loop);
 	return json_object();
 }

@@ -14,8 +14,8 @@
 ssize_t passed_fd_receive(int from, void *message, size_t n, int *passed);
 
 /*
- * The same for as many as `most`, PASSED_FDS_MAX at most: those that came, then -1, and of more than
- * `most` the first.
+ * The same for as many as `most`, PASSED_FDS_MAX at most: those that came, then -1, and of more
+ * than `most` the first.
  */
 enum { PASSED_FDS_MAX = 4 };
 ssize_t passed_fds_receive(int from, void *message, size_t n, int *passed, size_t most);

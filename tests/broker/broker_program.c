@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * broker_program BUNDLE POLICY SITE...: a broker as a process, with this program as its supervisor and its gate.
+ * broker_program BUNDLE POLICY SITE...: a broker as a process, with this program as its supervisor
+ * and its gate.
  *
- * BUNDLE is a file of PEM, POLICY a policy file. A SITE is NAME:PORT:tls|plain:SERVER-PORT: clients that connect to
- * a port of 127.0.0.1, which is printed, are those that asked for NAME:PORT, and the server is at 127.0.0.1:SERVER-PORT.
+ * BUNDLE is a file of PEM, POLICY a policy file. A SITE is NAME:PORT:tls|plain:SERVER-PORT: clients
+ * that connect to a port of 127.0.0.1, which is printed, are those that asked for NAME:PORT, and
+ * the server is at 127.0.0.1:SERVER-PORT.
  *
- * Standard output has a line of JSON for each thing that happens, first {"op":"ready","authority":PEM,"pid":…,"ports":[…]},
- * at the end {"op":"ended","status":…}. Standard input takes lines: an object is asked of the broker, "policy FILE
- * GENERATION" hands it another policy, "secret CREDENTIAL TEXT" a secret, "raw HEX" is said by the gate, "records" prints what it noted, "gate" closes the gate's socket. The broker is stopped at its end.
+ * Standard output has a line of JSON for each thing that happens, first
+ * {"op":"ready","authority":PEM,"pid":…,"ports":[…]}, at the end {"op":"ended","status":…}.
+ * Standard input takes lines: an object is asked of the broker, "policy FILE GENERATION" hands it
+ * another policy, "secret CREDENTIAL TEXT" a secret, "raw HEX" is said by the gate, "records"
+ * prints what it noted, "gate" closes the gate's socket. The broker is stopped at its end.
  */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -257,7 +257,10 @@ static void another_authority_is_not_sent(void **state)
 	assert_int_equal(w->sent, 0);
 }
 
-/* What still comes of a refused request is taken and thrown away, so that a client that sends it all is read. */
+/*
+ * What still comes of a refused request is taken and thrown away, so that a client that sends it
+ * all is read.
+ */
 static void the_body_of_a_refused_request_is_drained(void **state)
 {
 	struct exchange *x;
@@ -402,7 +405,9 @@ static void no_more_than_so_many_at_once(void **state)
 	assert_non_null(request_with("GET", HOST, MESSAGE_BODY_NONE));
 }
 
-/* The expectation goes on as long as the client waits; the server's 100 is what tells it to go on. */
+/*
+ * The expectation goes on as long as the client waits; the server's 100 is what tells it to go on.
+ */
 static void an_expectation_goes_to_the_server(void **state)
 {
 	struct message m;
