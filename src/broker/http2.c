@@ -13,7 +13,7 @@ enum {
 
 /* ---- The end of all ---- */
 
-static uint32_t wire_error(enum codec_error why)
+uint32_t http2_wire_error(enum codec_error why)
 {
 	switch (why) {
 	case CODEC_OK:
@@ -51,7 +51,7 @@ void http2_break(struct http2 *h, enum codec_error why, const char *text)
 {
 	if (h->error)
 		return;
-	nghttp2_session_terminate_session(h->session, wire_error(why));
+	nghttp2_session_terminate_session(h->session, http2_wire_error(why));
 	http2_set_error(h, why, text);
 }
 
@@ -271,7 +271,7 @@ void http2_reset(struct codec *c, struct exchange *x, enum codec_error why)
 	http2_stream_free(s);
 	if (id)
 		http2_check(h, nghttp2_submit_rst_stream(h->session, NGHTTP2_FLAG_NONE, id,
-							 wire_error(why)));
+							 http2_wire_error(why)));
 }
 
 void http2_shut(struct codec *c)

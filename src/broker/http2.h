@@ -113,6 +113,8 @@ struct http2_role {
 };
 struct codec *http2_new(const struct http2_role *role, const struct codec_events *events,
 			void *ctx);
+/* What RST_STREAM or GOAWAY says of it (RFC 9113, 7). */
+uint32_t http2_wire_error(enum codec_error why);
 /* The end of the connection: GOAWAY, and every stream has failed. */
 void http2_break(struct http2 *h, enum codec_error why, const char *text);
 /* The same, when the library itself has said GOAWAY. */

@@ -135,18 +135,13 @@ void http2_stream_cut(struct http2_stream *s, enum codec_error why)
 		http2_stream_fail(s, why);
 }
 
-static uint32_t wire_error(enum codec_error why)
-{
-	return why == CODEC_NO_MEMORY ? NGHTTP2_INTERNAL_ERROR : NGHTTP2_PROTOCOL_ERROR;
-}
-
 void http2_stream_refuse(struct http2_stream *s, enum codec_error why, const char *text)
 {
 	struct http2 *h = s->h;
 
 	h->codec.why = text;
 	http2_check(h, nghttp2_submit_rst_stream(h->session, NGHTTP2_FLAG_NONE, s->id,
-						 wire_error(why)));
+						 http2_wire_error(why)));
 	if (s->x)
 		http2_stream_fail(s, why);
 	else
