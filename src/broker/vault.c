@@ -26,6 +26,8 @@ static int begin_held(struct vault *v, size_t i, struct err *e)
 
 static int begin(struct vault *v, const struct credential_list *list, struct err *e)
 {
+	if (list->n > CREDENTIALS_MAX)
+		return err_set(e, "more than %d credentials", CREDENTIALS_MAX);
 	if (credential_list_copy(list, &v->list))
 		return err_set(e, "out of memory");
 	v->held = calloc(list->n + 1, sizeof(*v->held));

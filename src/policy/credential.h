@@ -9,7 +9,11 @@
 #include "base/err.h"
 #include "base/name.h"
 
-enum { CREDENTIALS_MAX = 32, CREDENTIAL_PORT = 443 };
+enum {
+	CREDENTIALS_WRITTEN_MAX = 32, /* in a policy */
+	CREDENTIALS_MAX = 48,	      /* with those of permissions */
+	CREDENTIAL_PORT = 443,
+};
 
 enum credential_slot {
 	SLOT_HEADER, /* `name`: the header; `value`: its template */

@@ -484,7 +484,7 @@ static int check_whole(struct entry *t, const struct node *n)
 		return node_error(
 			t->v->d, n, t->v->e,
 			"the credential has no source; write `from: env:NAME`, `file:PATH`, "
-			"`command:...`, `keyring:...` or `github`");
+			"`command:...`, `keyring:...` or `git`");
 	if (t->c->slot == SLOT_AWS && t->c->refresh)
 		return node_error(t->v->d, t->aws, t->v->e,
 				  "`aws` has no use for `refresh`; a command that prints new keys "
@@ -550,8 +550,9 @@ int credentials_read(const struct value_reader *v, const struct node *list,
 {
 	if (value_list(v, list, true))
 		return -1;
-	if (list->n > CREDENTIALS_MAX)
-		return node_error(v->d, list, v->e, "more than %d credentials", CREDENTIALS_MAX);
+	if (list->n > CREDENTIALS_WRITTEN_MAX)
+		return node_error(v->d, list, v->e, "more than %d credentials",
+				  CREDENTIALS_WRITTEN_MAX);
 	out->v = list->n ? calloc(list->n, sizeof(*out->v)) : NULL;
 	if (list->n && !out->v)
 		return node_error(v->d, list, v->e, "out of memory");

@@ -62,9 +62,9 @@ static int check_keyring(const char *names, struct err *e)
 	return 0;
 }
 
-static int check_github(const char *rest, struct err *e)
+static int check_git(const char *rest, struct err *e)
 {
-	return *rest ? err_set(e, "write `github` alone") : 0;
+	return *rest ? err_set(e, "write `git` alone") : 0;
 }
 
 static const struct {
@@ -75,7 +75,7 @@ static const struct {
 	[SECRET_FILE] = {"file:", check_file},
 	[SECRET_COMMAND] = {"command:", check_command},
 	[SECRET_KEYRING] = {"keyring:", check_keyring},
-	[SECRET_GITHUB] = {"github", check_github},
+	[SECRET_GIT] = {"git", check_git},
 };
 _Static_assert(sg_array_len(kinds) == SECRET_KINDS, "every kind has a word");
 
@@ -94,7 +94,7 @@ static int refuse(const char *text, struct err *e)
 	if (near.word)
 		return err_set(e, "it is no source of a secret; did you mean `%s`?", near.word);
 	return err_set(e, "it is no source of a secret; write `env:NAME`, `file:PATH`, "
-			  "`command:PROGRAM ARGUMENTS`, `keyring:SERVICE/ACCOUNT` or `github`; a "
+			  "`command:PROGRAM ARGUMENTS`, `keyring:SERVICE/ACCOUNT` or `git`; a "
 			  "secret itself does not belong in a policy");
 }
 

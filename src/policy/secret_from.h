@@ -10,7 +10,7 @@ enum secret_kind {
 	SECRET_FILE,	/* file:PATH, absolute or below ~/ */
 	SECRET_COMMAND, /* command:PROGRAM ARGUMENT..., without a shell */
 	SECRET_KEYRING, /* keyring:SERVICE or keyring:SERVICE/ACCOUNT */
-	SECRET_GITHUB,	/* github: `gh auth token`, else `git credential fill` */
+	SECRET_GIT,	/* git: `git credential fill`; at GitHub `gh auth token` before it */
 	SECRET_KINDS,
 };
 

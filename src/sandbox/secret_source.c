@@ -153,7 +153,7 @@ static int read_keyring(const struct secret_request *r, const char *names, struc
 	return rc;
 }
 
-/* ---- github ---- */
+/* ---- git ---- */
 
 /* gh and git know the site, of which the API is a part. */
 static const char *site_of(const char *host)
@@ -204,18 +204,26 @@ static int read_git(const struct secret_request *r, const char *site, struct buf
 	return rc ? rc : keep_password(out, before, e);
 }
 
-static int read_github(const struct secret_request *r, struct buf *out, struct err *e)
+static int read_gh(const struct secret_request *r, const char *site, struct buf *out, struct err *e)
+{
+	const char *argv[] = {"gh", "auth", "token", "--hostname", site, NULL};
+
+	if (strcmp(site, "github.com") != 0)
+		return err_set(e, "it is for GitHub");
+	return run(r, argv, NULL, out, e);
+}
+
+static int read_signed_in(const struct secret_request *r, struct buf *out, struct err *e)
 {
 	const char *site = site_of(r->host);
-	const char *argv[] = {"gh", "auth", "token", "--hostname", site, NULL};
 	struct err gh = {"gh is not installed"}, git = {"git is not installed"};
 
-	if (run(r, argv, NULL, out, &gh) == 0 || read_git(r, site, out, &git) == 0)
+	if (read_gh(r, site, out, &gh) == 0 || read_git(r, site, out, &git) == 0)
 		return 0;
 	return err_set(
 		e,
-		"neither gh nor git is signed in at %s (gh: %s; git: %s); run `gh auth login` "
-		"outside of the sandbox",
+		"neither gh nor git is signed in at %s (gh: %s; git: %s); sign in with one of "
+		"them outside of the sandbox",
 		site, gh.text, git.text);
 }
 
@@ -233,8 +241,8 @@ static int read_kind(const struct secret_request *r, enum secret_kind kind, cons
 		return run_words(r, rest, out, e);
 	case SECRET_KEYRING:
 		return read_keyring(r, rest, out, e);
-	case SECRET_GITHUB:
-		return read_github(r, out, e);
+	case SECRET_GIT:
+		return read_signed_in(r, out, e);
 	case SECRET_KINDS:
 		break;
 	}

@@ -15,7 +15,7 @@ enum { SECRET_SOURCE_MAX = 16 * 1024, SECRET_SOURCE_SECONDS = 30 };
 
 struct secret_request {
 	const char *from; /* as in the policy */
-	const char *host; /* the credential's, for `github` */
+	const char *host; /* the credential's, for `git` */
 	int timeout_ms;	  /* of a command; 0: SECRET_SOURCE_SECONDS */
 };
 

@@ -9,7 +9,9 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "policy/credential_personal.h"
 #include "policy/credential_use.h"
+#include "policy/permission.h"
 #include "policy/decide.h"
 #include "policy/print_yaml.h"
 #include "policy/secret_text.h"
@@ -101,7 +103,7 @@ static void what_is_wrong_is_said(void **state)
 		{"host: a.example, query: k, from: 'command:a | b'", "2:39", "without a shell"},
 		{"host: a.example, query: k, from: 'keyring:'", "2:39",
 		 "SERVICE or SERVICE/ACCOUNT"},
-		{"host: a.example, query: k, from: 'github:x'", "2:39", "write `github` alone"},
+		{"host: a.example, query: k, from: 'github'", "2:39", "write `git` alone"},
 	};
 
 	for (size_t i = 0; i < sg_array_len(rows); i++) {
@@ -160,7 +162,7 @@ static void what_is_printed_reads_back(void **state)
 		"host: a.example, basic: me, from: 'file:~/x', pin: keep",
 		"host: a.example, basic: '${secret}:', from: 'command:pass show x'",
 		"host: a.example, query: key, from: 'keyring:a/b', pin: replace",
-		"host: a.example, aws: {region: eu-west-1, service: s3}, from: github",
+		"host: a.example, aws: {region: eu-west-1, service: s3}, from: git",
 		OK ", refresh: {url: 'https://a.example/t', client_id: c, client_secret: 'env:C', "
 		   "scope: 'a b'}",
 	};
@@ -225,6 +227,58 @@ static void without_the_broker_nothing_starts(void **state)
 		"no rule admits a.example"));
 }
 
+/* catalogue.md: "signed in as you" is the person's credential, in the form that each service takes. */
+static void permissions_have_their_credentials(void **state)
+{
+	static const char *const forms[] = {"Authorization at github.com",
+					    "Authorization at api.github.com",
+					    "Authorization at uploads.github.com"};
+	char *on[] = {(char *)"github", (char *)"github:as-you", (char *)"github:push", NULL};
+	struct credential_list list = {0};
+	char shown[CREDENTIAL_TEXT_MAX];
+
+	assert_int_equal(credentials_add_personal(NULL, &list), 0);
+	assert_int_equal(credentials_add_personal(on, &list), 0);
+	assert_int_equal(list.n, sg_array_len(forms));
+	for (size_t i = 0; i < list.n; i++) {
+		assert_string_equal(credential_describe(&list.v[i], shown), forms[i]);
+		assert_string_equal(list.v[i].from, "git");
+		assert_int_equal(list.v[i].slot, i == 0 ? SLOT_BASIC : SLOT_HEADER);
+	}
+	credential_list_free(&list);
+}
+
+static void what_the_person_wrote_for_a_host_stays(void **state)
+{
+	char *on[] = {(char *)"github:as-you", NULL};
+	struct policy p;
+	struct err e;
+
+	assert_int_equal(read_entry("host: api.github.com, query: k, from: 'env:T'", &p, &e), 0);
+	assert_int_equal(credentials_add_personal(on, &p.credentials), 0);
+	assert_int_equal(p.credentials.n, 2);
+	assert_string_equal(p.credentials.v[0].from, "env:T");
+	assert_string_equal(p.credentials.v[1].host, "github.com");
+	policy_free(&p);
+}
+
+static void every_permission_that_signs_in_has_some(void **state)
+{
+	const struct catalogue *c = catalogue_builtin();
+	size_t seen = 0;
+
+	for (size_t i = 0; i < c->n_permissions; i++) {
+		const char *id = c->permissions[i].id, *end = strstr(id, ":as-you");
+
+		if (!end)
+			continue;
+		seen++;
+		if (!credential_is_of_permission(id))
+			fail_msg("%s adds nothing", id);
+	}
+	assert_true(seen >= 4);
+}
+
 static void times_are_read(void **state)
 {
 	static const struct {
@@ -267,6 +321,9 @@ int main(void)
 		cmocka_unit_test(entries_that_contradict_are_refused),
 		cmocka_unit_test(what_is_printed_reads_back),
 		cmocka_unit_test(without_the_broker_nothing_starts),
+		cmocka_unit_test(permissions_have_their_credentials),
+		cmocka_unit_test(what_the_person_wrote_for_a_host_stays),
+		cmocka_unit_test(every_permission_that_signs_in_has_some),
 		cmocka_unit_test(times_are_read),
 	};
 

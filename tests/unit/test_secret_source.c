@@ -24,13 +24,18 @@ static uint8_t room[SECRET_SOURCE_MAX];
 static struct buf out;
 static struct err e;
 
-static int read_source(const char *from)
+static int read_at(const char *from, const char *host)
 {
-	struct secret_request r = {.from = from, .host = "api.github.com", .timeout_ms = 20000};
+	struct secret_request r = {.from = from, .host = host, .timeout_ms = 20000};
 
 	memset(room, 0, sizeof(room));
 	out = buf_of(room, sizeof(room));
 	return secret_source_read(&r, &out, &e);
+}
+
+static int read_source(const char *from)
+{
+	return read_at(from, "api.github.com");
 }
 
 static void assert_gives(const char *from, const char *text)
@@ -287,21 +292,24 @@ static void a_keyring_is_asked(void **state)
 	setenv("PATH", p->path, 1);
 }
 
-static void github_is_asked_of_gh_and_then_of_git(void **state)
+static void gh_is_asked_and_then_git(void **state)
 {
 	struct place *p = *state;
 
 	plant(p, "gh", "echo $1-$2-$3-$4");
-	assert_gives("github", "auth-token---hostname-github.com\n");
+	assert_gives("git", "auth-token---hostname-github.com\n");
 	plant(p, "gh", "echo 'not logged in' >&2; exit 1");
 	plant(p, "git",
 	      "cat >&2; test \"$GIT_TERMINAL_PROMPT\" = 0 && printf "
 	      "'protocol=https\\nusername=me\\npassword=" SECRET "\\n'");
-	assert_gives("github", SECRET);
+	assert_gives("git", SECRET);
 	plant(p, "git", "sed -n 's/^host=/username=/p'");
-	assert_fails("github",
-		     "gh: it ended with status 1: not logged in; git: git has no password");
-	assert_non_null(strstr(e.text, "run `gh auth login` outside"));
+	assert_fails("git", "gh: it ended with status 1: not logged in; git: git has no password");
+	assert_non_null(strstr(e.text, "sign in with one of them outside"));
+	plant(p, "gh", "echo the-token-of-gh");
+	assert_gives("git", "the-token-of-gh\n");
+	assert_int_equal(read_at("git", "gitlab.com"), -1);
+	assert_non_null(strstr(e.text, "gh: it is for GitHub"));
 	setenv("PATH", p->path, 1);
 }
 
@@ -319,7 +327,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_command_has_its_time, begin, end),
 		cmocka_unit_test_setup_teardown(what_it_leaves_is_ended, begin, end),
 		cmocka_unit_test_setup_teardown(a_keyring_is_asked, begin, end),
-		cmocka_unit_test_setup_teardown(github_is_asked_of_gh_and_then_of_git, begin, end),
+		cmocka_unit_test_setup_teardown(gh_is_asked_and_then_git, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
