@@ -42,22 +42,33 @@ static size_t read_regions(struct region *out, size_t max)
 	return n;
 }
 
-/* The second half is compared backwards, octet by octet, so that the search itself leaves no copy. */
-static bool is_at(const char *p)
+/*
+ * Octet by octet, so that the search itself leaves no copy; and with memory that a sanitizer guards, which is looked at
+ * like any other.
+ */
+#define unguarded __attribute__((no_sanitize("address", "undefined")))
+
+unguarded static bool is_at(const volatile char *p)
 {
-	if (memcmp(p, first, sizeof(first) - 1) != 0)
-		return false;
 	for (size_t i = sizeof(second) - 1; i > 0; i--)
 		if (p[sizeof(first) - 1 + i - 1] != second[i - 1])
+			return false;
+	for (size_t i = 0; i < sizeof(first) - 1; i++)
+		if (p[i] != first[i])
 			return false;
 	return true;
 }
 
-__attribute__((no_sanitize("address"))) static size_t count_in(const struct region *r)
+/* A larger region is the shadow of a sanitizer, which holds no data. */
+static const size_t region_max = (size_t)1 << 30;
+
+unguarded static size_t count_in(const struct region *r)
 {
 	size_t n = 0, length = sizeof(first) + sizeof(second) - 2;
-	const char *from = (const char *)r->from;
+	const volatile char *from = (const volatile char *)r->from;
 
+	if (r->upto - r->from > region_max)
+		return 0;
 	for (size_t i = 0; i + length <= r->upto - r->from; i++)
 		if (from[i] == first[0] && from[i + length - 1] == second[sizeof(second) - 2])
 			n += is_at(from + i);
