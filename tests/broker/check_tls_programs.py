@@ -15,6 +15,7 @@ import sys
 import tempfile
 import threading
 import time
+import types
 import unittest
 
 from cryptography import x509
@@ -246,6 +247,27 @@ class Clients(Case):
     def test_node(self):
         for door in self.doors():
             self.assertEqual(ask_node(door), (0, "alpn=http/1.1 resumed=0\n"))
+
+    def test_each_holds_the_authority_to_its_names(self):
+        """A certificate that only a stolen key could sign: for a name that is not among them."""
+        for constraint, believed in ((NAME, True), ("other.example", False)):
+            _, made = run([PROGRAM, "beyond", constraint, NAME])
+            port, pem = free_port(), self.folder / f"beyond-{constraint}"
+            pem.write_text(made)
+            ca = self.folder / f"beyond-{constraint}-ca"
+            ca.write_text(made[made.rindex("-----BEGIN CERTIFICATE"):])
+            door = types.SimpleNamespace(port=port, ca=str(ca))
+            with server(s_server(port, str(pem))):
+                wait_for_port(port)
+                for ask in (ask_curl, ask_openssl, ask_gnutls, ask_node):
+                    with self.subTest(client=ask.__name__, constraint=constraint):
+                        status, said = ask(door)
+                        self.assertEqual(status == 0, believed, said)
+                if believed:
+                    self.assertIn("HTTP/1.0 200", ask_python(door))
+                else:
+                    with self.assertRaises(ssl.SSLCertVerificationError):
+                        ask_python(door)
 
     def test_http2_is_agreed_to_when_the_server_speaks_it(self):
         door = self.door("h2")

@@ -10,6 +10,10 @@
  *		connects to each port of 127.0.0.1 in turn, verifies the server for NAME, and asks
  *		it for "/"
  *
+ *	tls_program beyond CONSTRAINT NAME
+ *		prints a certificate for NAME with its key, and the authority that signed it
+ *		though it is constrained to CONSTRAINT, which the broker's own would not
+ *
  * A line for each connection: "done alpn=http/1.1 resumed=0 N octets", or "failed: WHY". ALPN is
  * h2, http/1.1 or none; h2 to a server means that it is offered too.
  */
@@ -24,6 +28,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <openssl/pem.h>
+
+#include "broker/certificate.h"
 #include "broker/tls.h"
 
 enum { PATIENCE_MS = 20000, BUNDLE_MAX = 1 << 20 };
@@ -241,6 +248,27 @@ static int run_connect(char **args)
 	return 0;
 }
 
+static int run_beyond(char **args)
+{
+	struct validity validity = {time(NULL) - 3600, time(NULL) + 3600};
+	EVP_PKEY *key = certificate_new_key();
+	struct name constraint, name;
+	X509 *authority, *leaf;
+
+	if (name_parse_ascii(args[0], strlen(args[0]), &constraint) != NAME_OK ||
+	    name_parse_ascii(args[1], strlen(args[1]), &name) != NAME_OK)
+		die(2, "not a name: %s or %s", args[0], args[1]);
+	authority = certificate_new_authority(key, "test", &constraint, 1, validity);
+	leaf = certificate_new_leaf(key, &name, validity, authority, key);
+	PEM_write_PrivateKey(stdout, key, NULL, NULL, 0, NULL, NULL);
+	PEM_write_X509(stdout, leaf);
+	PEM_write_X509(stdout, authority);
+	X509_free(authority);
+	X509_free(leaf);
+	EVP_PKEY_free(key);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	signal(SIGPIPE, SIG_IGN);
@@ -248,6 +276,8 @@ int main(int argc, char **argv)
 		return run_accept(argv + 2);
 	if (argc >= 6 && strcmp(argv[1], "connect") == 0)
 		return run_connect(argv + 2);
+	if (argc == 4 && strcmp(argv[1], "beyond") == 0)
+		return run_beyond(argv + 2);
 	die(2, "usage: tls_program accept ALPN NAME [CONSTRAINT...], "
-	       "or connect BUNDLE ALPN NAME PORT...");
+	       "or connect BUNDLE ALPN NAME PORT..., or beyond CONSTRAINT NAME");
 }
