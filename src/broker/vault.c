@@ -157,6 +157,8 @@ int vault_put(struct vault *v, size_t i, enum secret_part part, struct span secr
 	}
 	part_free(&h->part[part]);
 	h->part[part] = p;
+	if (part == PART_REFRESH && h->state == HELD_FAILED)
+		h->state = HELD_WANTED;
 	if (part == PART_VALUE) {
 		h->state = HELD_READY;
 		h->expires_at = expires_at;
@@ -218,11 +220,26 @@ enum held_state held_state_now(const struct held *h)
 	return state_at(h, time(NULL));
 }
 
-size_t vault_next_wanted(const struct vault *v, size_t from)
+/* A refresh token serves for many access tokens; its source is read once, and again after it failed. */
+static size_t next_wanted(const struct vault *v, size_t from, bool refresh)
 {
 	int64_t soon = time(NULL) + EXPIRY_SKEW;
 
-	while (from < v->list.n && state_at(&v->held[from], soon) != HELD_WANTED)
-		from++;
+	for (; from < v->list.n; from++) {
+		const struct held *h = &v->held[from];
+
+		if (state_at(h, soon) == HELD_WANTED && (h->part[PART_REFRESH] != NULL) == refresh)
+			break;
+	}
 	return from;
+}
+
+size_t vault_next_wanted(const struct vault *v, size_t from)
+{
+	return next_wanted(v, from, false);
+}
+
+size_t vault_next_refresh(const struct vault *v, size_t from)
+{
+	return next_wanted(v, from, true);
 }

@@ -58,10 +58,12 @@ void vault_fail(struct vault *v, size_t i, const char *why);
 struct span vault_part(const struct vault *v, size_t i, enum secret_part part);
 
 /*
- * The first credential from `from` on that has to be fetched or refreshed, or will have to within the next
- * minute; vault_count() when there is none.
+ * The first credential from `from` on whose source has to be read, or will have to be within the next minute;
+ * vault_count() when there is none. The other one: of those with `refresh` whose source was read, that need
+ * another access token (refresh.h).
  */
 size_t vault_next_wanted(const struct vault *v, size_t from);
+size_t vault_next_refresh(const struct vault *v, size_t from);
 
 /* Why the last vault_apply() said CREDENTIAL_MISSING, STRICT or MISPLACED: a sentence piece. */
 const char *vault_why(const struct vault *v);

@@ -81,7 +81,8 @@ static void a_new_token_is_what_is_added(void **state)
 
 	begin(&r, "");
 	assert_int_equal(ask_api(&r), CREDENTIAL_STALE);
-	assert_int_equal(vault_next_wanted(r.v, 0), 0);
+	assert_int_equal(vault_next_wanted(r.v, 0), 1);
+	assert_int_equal(vault_next_refresh(r.v, 0), 0);
 	assert_int_equal(take(&r, 200,
 			      "{\"access_token\":\"access-token-1\",\"token_type\":\"bearer\","
 			      "\"expires_in\":3600}",
@@ -108,7 +109,7 @@ static void a_token_whose_time_is_over_is_fetched_again(void **state)
 						     "\"refresh_token\":\"refresh-token-2\"}"),
 				      now - 50, &e),
 			 0);
-	assert_int_equal(vault_next_wanted(r.v, 0), 0);
+	assert_int_equal(vault_next_refresh(r.v, 0), 0);
 	assert_int_equal(ask_api(&r), CREDENTIAL_INJECTED);
 	assert_true(
 		span_equal(vault_part(r.v, 0, PART_REFRESH), span_of_string("refresh-token-2")));
@@ -156,6 +157,10 @@ static void a_failure_says_why_and_never_what(void **state)
 		assert_string_equal(vault_why(r.v), e.text);
 		assert_string_equal(r.which, "Authorization at api.example.com");
 		assert_int_equal(r.m.n_fields, 0);
+		/* Its source may have another one by now. */
+		rig_put(&r, 0, "another-refresh-token");
+		assert_int_equal(ask_api(&r), CREDENTIAL_STALE);
+		assert_int_equal(vault_next_refresh(r.v, 0), 0);
 		rig_end(&r);
 	}
 }
