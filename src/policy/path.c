@@ -165,6 +165,19 @@ static bool some_reading_settles(const struct question *q, const struct text *pa
 	return false;
 }
 
+/* Nothing stands in it that any reader takes for anything else: most paths are so. */
+static bool has_one_reading(const struct text *path)
+{
+	for (size_t i = 0; i < path->n; i++) {
+		char c = path->s[i], after = i + 1 < path->n ? path->s[i + 1] : 0;
+
+		if (c == '%' || c == '\\' || c == ';' || c == 0 ||
+		    (c == '/' && (after == '/' || after == '.')))
+			return false;
+	}
+	return true;
+}
+
 /* True when some reading settles it, or when the path cannot be read. */
 static bool is_settled(struct question *q, const char *target)
 {
@@ -175,6 +188,8 @@ static bool is_settled(struct question *q, const char *target)
 		return true;
 	memcpy(path.s, target, path.n);
 	q->query = query ? query + 1 : NULL;
+	if (has_one_reading(&path))
+		return settles(q, &path);
 	for (unsigned i = 0; i <= DECODINGS_MAX; i++) {
 		if (memchr(path.s, 0, path.n) || some_reading_settles(q, &path))
 			return true;
