@@ -2,6 +2,7 @@
 #include "broker/carrier.h"
 
 #include "base/compiler.h"
+#include "base/hex.h"
 #include "http/text.h"
 
 /* Those of the model APIs, of code hosts and of AWS. */
@@ -66,15 +67,6 @@ bool carrier_is_header(struct span name)
 }
 
 /* ---- Queries ---- */
-
-static int hex_value(uint8_t c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
-		return (c | 0x20) - 'a' + 10;
-	return -1;
-}
 
 enum { KEY_MAX = 64 };
 

@@ -5,6 +5,8 @@
  */
 #include "broker/shapes.h"
 
+#include "base/hex.h"
+
 enum { BASE64_BITS = 6, SHAPE_MIN = 4 /* a shorter one would stand in any text */ };
 
 static const char alphabets[2][65] = {
@@ -65,15 +67,6 @@ bool shapes_make(struct span octets, struct buf *memory, struct shapes *out)
 /* ---- Finding ---- */
 
 enum match { MATCH_NO, MATCH_CUT, MATCH_YES };
-
-static int hex_value(uint8_t c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
-		return (c | 0x20) - 'a' + 10;
-	return -1;
-}
 
 /* Do the octets at s, of which there are n or the text ends, spell the value in `digits` digits? */
 static enum match match_hex(struct span s, size_t digits, unsigned value)

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/hex.h"
 #include "broker/carrier.h"
 #include "http/text.h"
 
@@ -21,15 +22,6 @@ static struct span since(const struct buf *b, size_t from)
 }
 
 /* ---- Encoding ---- */
-
-static int hex_value(uint8_t c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
-		return (c | 0x20) - 'a' + 10;
-	return -1;
-}
 
 /* Decoded and encoded again, so that there is one text for whatever the client left as it was. */
 static void put_again(struct buf *b, struct span s)
