@@ -27,6 +27,8 @@ static int open_folder(int at, const char *path, const char *label, struct err *
 		return fd;
 	if (errno == ENOENT && at != AT_FDCWD)
 		return err_set(e, "%s: it has never run, so there is no log of it", label);
+	if (errno == ENOENT)
+		return err_set(e, "%s: there is no such folder; correct the path", label);
 	return err_set(e, "%s: %s", label, err_why(errno));
 }
 
@@ -92,6 +94,8 @@ int audit_where_read(const char *path, struct span *out, struct err *e)
 	if (!path)
 		return 0;
 	f = standard ? stdin : fopen(path, "re");
+	if (!f && errno == ENOENT)
+		return err_set(e, "%s: there is no such file; correct the path", path);
 	if (!f)
 		return err_set(e, "%s: %s", path, err_why(errno));
 	r = read_stream(f, out);
