@@ -551,6 +551,17 @@ static void test_more_streams_than_were_offered(void **state)
 		assert_int_equal(e->failed, CODEC_MALFORMED);
 }
 
+/* Before the client knows the number it may try again. */
+static void test_more_streams_than_it_could_know(void **state)
+{
+	feed_well();
+	for (uint32_t i = 0; i < 129; i++)
+		wire_get(&rig.in, 1 + 2 * i);
+	feed_well();
+	assert_int_equal(rig.n, 128);
+	assert_reset(257, REFUSED);
+}
+
 static void test_rapid_reset(void **state)
 {
 	unsigned cut = 0;
@@ -874,6 +885,7 @@ int main(void)
 		TEST(test_shut),
 		TEST(test_a_head_that_is_too_large),
 		TEST(test_more_streams_than_were_offered),
+		TEST(test_more_streams_than_it_could_know),
 		TEST(test_rapid_reset),
 		TEST(test_made_to_reset),
 		TEST(test_malformed_without_end),
