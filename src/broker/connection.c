@@ -42,6 +42,7 @@ struct connection {
 	mono_t moved;	 /* the last octet */
 	uint64_t octets; /* as of then */
 	bool head_coming, ending;
+	bool shut; /* it was quiet for too long, and no more requests are taken */
 };
 
 struct connections {
@@ -228,6 +229,20 @@ static void set_timer(struct connection *c)
 		loop_timer_set(broker_of(c)->loop, &c->timer, when);
 }
 
+/* One that is only quiet is ended in good order, once; everything else that took too long is cut. */
+static void end_for_time(struct connection *c, mono_t now)
+{
+	struct codec *codec = c->client.codec;
+
+	if (!codec || c->shut || c->head_coming || c->ending || c->exchanges.n_live) {
+		c->gone = true;
+		return;
+	}
+	c->shut = true;
+	c->moved = now;
+	codec->ops->shut(codec);
+}
+
 static void expired(struct timer *t)
 {
 	struct connection *c = sg_container_of(t, struct connection, timer);
@@ -235,7 +250,7 @@ static void expired(struct timer *t)
 
 	upstreams_give_up(&c->up, now);
 	if (!mono_before(now, deadline(c)))
-		c->gone = true;
+		end_for_time(c, now);
 	give_turn(c);
 }
 

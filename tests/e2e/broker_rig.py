@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A broker as a process with servers of a test behind it, all over the loopback (tests/broker/broker_program.c)."""
+"""A broker as a process with servers of a test behind it, over the loopback."""
 
 import contextlib
 import json
@@ -86,7 +86,7 @@ def read_exactly(connection, n, rest=b""):
 
 
 class Broker:
-    """sites: (name, port, "tls" or "plain", port of the server); the client's ports are in `ports`, in that order.
+    """sites: (name, port, "tls" or "plain", port of the server); `ports` are for clients, in that order.
 
     patience: milliseconds that differ from the usual ones, by the names of src/broker/patience.h.
     """

@@ -713,7 +713,23 @@ def test_a_connection_that_is_quiet_for_too_long(rig):
     with broker.connect_tls() as client:
         client.sendall(get())
         assert answer_of(client)[0] == 200
-        assert ended(client)
+        assert client.recv(1) == b""  # in good order: a cut would be an error
+
+
+def test_an_http2_connection_that_is_quiet_is_told_goaway(rig, nghttpd, tmp_path):
+    (tmp_path / "file").write_bytes(b"x")
+    broker = rig.broker_for(nghttpd(), idle=300)
+    with broker.connect_tls(alpn=["h2"]) as client:
+        client.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0")
+        seen = b""
+        while more := client.recv(65536):
+            seen += more
+    frames = []
+    while seen:
+        length = int.from_bytes(seen[:3], "big")
+        frames.append(seen[3])
+        seen = seen[9 + length:]
+    assert frames[0] == 4 and frames[-1] == 7, frames  # SETTINGS first, GOAWAY last
 
 
 def test_a_client_that_takes_nothing(rig):
@@ -832,9 +848,16 @@ def test_the_process_is_confined(rig):
         ["/dev/null"] * 3 + ["anon_inode", "socket", "socket"]
 
 
-def test_more_connections_than_there_is_room_for(rig):
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+@pytest.fixture
+def many_descriptors():
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(8192, hard), hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.usefixtures("many_descriptors")
+def test_more_connections_than_there_is_room_for(rig):
     broker = rig.broker((NAME, 80, "plain", rig.plain_server(lambda connection: connection.recv(1)).port))
     clients = [broker.connect() for _ in range(1024)]
     until(lambda: broker.ask("status")["connections"] == 1024)
