@@ -179,6 +179,22 @@ class Broker:
     def descriptors(self):
         return len(os.listdir(f"/proc/{self.pid}/fd"))
 
+    def holds(self, octets):
+        """The regions of its memory with these octets in them, but for those that are locked."""
+        found, region = [], None
+        with open(f"/proc/{self.pid}/smaps", encoding="ascii") as f:
+            for line in f:
+                fields = line.split()
+                if "-" in fields[0] and not fields[0].endswith(":"):
+                    region = fields
+                elif fields[0] == "VmFlags:" and "lo" not in fields and "rd" in fields:
+                    start, end = (int(x, 16) for x in region[0].split("-"))
+                    with contextlib.suppress(OSError), open(f"/proc/{self.pid}/mem", "rb", 0) as memory:
+                        memory.seek(start)
+                        if octets in memory.read(end - start):
+                            found.append(" ".join(region))
+        return found
+
     def rss(self):
         """Octets."""
         with open(f"/proc/{self.pid}/status", encoding="ascii") as f:

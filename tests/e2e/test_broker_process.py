@@ -616,6 +616,20 @@ def test_a_credential_is_added_and_never_comes_back(rig):
     assert SECRET not in str(broker.await_records(1))
 
 
+@pytest.mark.parametrize("version", ["--http1.1", "--http2"])
+def test_a_secret_stays_in_locked_memory(rig, nghttpd, version):
+    server = nghttpd("--echo-upload") if "2" in version else rig.server(echo)
+    broker = rig.broker_for(server, policy=CREDENTIALS)
+    broker.say(f"secret 0 {SECRET}")
+    assert broker.await_line()["ok"]
+    for _ in range(5):
+        done = broker.curl(version, "-d", "x", f"https://{NAME}/")
+        assert done.returncode == 0, done.stderr
+    until(lambda: broker.ask("status")["connections"] == 0)
+    assert broker.holds(NAME.encode())  # the search finds what is there
+    assert broker.holds(SECRET.encode()) == []
+
+
 def test_a_secret_that_is_not_there_is_asked_for(rig):
     broker = rig.broker_for(rig.server(echo), policy=CREDENTIALS)
     result = []
