@@ -72,17 +72,24 @@ static const char *says_of(const struct admission *x)
 	return x->operation ? x->operation->says : NULL;
 }
 
-static void refuse_operation(const struct asked *a, const struct admission *x,
-			     struct request_verdict *out)
+/* The permission that is not on and is for just that request. False: there is none. */
+static bool offer_permission(const struct asked *a, struct request_verdict *out)
 {
 	struct admission other = operations_covering(a);
 
-	refuse(out, REASON_OPERATION_NOT_ALLOWED, x->why);
 	if (!other.permission)
-		return;
+		return false;
 	out->permission = other.permission->id;
 	out->operation = says_of(&other);
 	remedy_format_permission(&a->judge->remedy_for, out->permission, out->remedy);
+	return true;
+}
+
+static void refuse_by_rules(const struct asked *a, struct request_verdict *out)
+{
+	refuse(out, out->verdict.reason, NULL);
+	if (out->reason != REASON_NOT_IN_POLICY || !offer_permission(a, out))
+		remedy_format(&a->judge->remedy_for, a->destination, out->reason, out->remedy);
 }
 
 static void judge_operation(const struct asked *a, struct request_verdict *out)
@@ -90,7 +97,8 @@ static void judge_operation(const struct asked *a, struct request_verdict *out)
 	struct admission x = operations_admit(a);
 
 	if (x.what == ADMITS_NOT) {
-		refuse_operation(a, &x, out);
+		refuse(out, REASON_OPERATION_NOT_ALLOWED, x.why);
+		offer_permission(a, out);
 		return;
 	}
 	out->what = x.what == ADMITS ? REQUEST_ADMITTED : REQUEST_NEEDS_BODY;
@@ -107,8 +115,7 @@ static void judge(const struct asked *a, struct request_verdict *out)
 
 	decide(j->rules, j->host, d, &out->verdict);
 	if (!out->verdict.allow) {
-		refuse(out, out->verdict.reason, NULL);
-		remedy_format(&j->remedy_for, d, out->reason, out->remedy);
+		refuse_by_rules(a, out);
 		return;
 	}
 	narrow = is_by_permission(&out->verdict) && operations_narrow(j, d);

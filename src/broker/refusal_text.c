@@ -33,10 +33,9 @@ static struct span path_of(const struct message *request)
 /* "permission `github:push` is for that (push)". */
 static void put_permission(struct buf *b, const struct request_verdict *v)
 {
-	if (v->reason != REASON_OPERATION_NOT_ALLOWED)
-		return;
 	if (!v->permission) {
-		buf_put_text(b, "; no permission is for it");
+		if (v->reason == REASON_OPERATION_NOT_ALLOWED)
+			buf_put_text(b, "; no permission is for it");
 		return;
 	}
 	buf_put_text(b, "; permission ");

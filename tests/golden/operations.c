@@ -140,7 +140,8 @@ static bool has_right_remedy(const struct request_verdict *v)
 {
 	char want[REMEDY_MAX] = "";
 
-	if (v->what == REQUEST_REFUSED && v->reason != REASON_OPERATION_NOT_ALLOWED)
+	if (v->what == REQUEST_REFUSED && v->reason != REASON_OPERATION_NOT_ALLOWED &&
+	    !v->permission)
 		return true;
 	if (v->what == REQUEST_REFUSED && v->permission)
 		snprintf(want, sizeof(want), "sandgate net allow demo %s", v->permission);
