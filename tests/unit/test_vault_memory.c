@@ -20,7 +20,10 @@ struct region {
 	bool locked;
 };
 
-/* A line of smaps: "7f00-7f01 rw-p ..." begins a region, "VmFlags: ... lo ..." says that it is locked. */
+/*
+ * A line of smaps: "7f00-7f01 rw-p ..." begins a region, and "VmFlags: ... wf ..." says that it is wiped in a child, as
+ * only locked.h has it: a sanitizer does not lock what it is asked to.
+ */
 static size_t read_regions(struct region *out, size_t max)
 {
 	FILE *f = fopen("/proc/self/smaps", "re");
@@ -35,7 +38,7 @@ static size_t read_regions(struct region *out, size_t max)
 			out[n++] = (struct region){
 				from, mode[1] == 'w' && mode[0] == 'r' ? upto : from, false};
 		} else if (n && strncmp(line, "VmFlags:", 8) == 0) {
-			out[n - 1].locked = strstr(line, " lo") != NULL;
+			out[n - 1].locked = strstr(line, " wf") != NULL;
 		}
 	}
 	fclose(f);
