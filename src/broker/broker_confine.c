@@ -43,16 +43,17 @@ static const struct confine_call conditional[] = {
 
 enum { CALLS_MAX = 128 };
 
-static int raise_descriptors(struct err *e)
+/* To what the process may have: descriptors for connections, locked memory for secrets. */
+static int raise_limit(int resource, const char *name, struct err *e)
 {
 	struct rlimit l;
 
-	if (getrlimit(RLIMIT_NOFILE, &l) == 0) {
+	if (getrlimit(resource, &l) == 0) {
 		l.rlim_cur = l.rlim_max;
-		if (setrlimit(RLIMIT_NOFILE, &l) == 0)
+		if (setrlimit(resource, &l) == 0)
 			return 0;
 	}
-	return err_set(e, "cannot confine the broker: RLIMIT_NOFILE: %s", strerror(errno));
+	return err_set(e, "cannot confine the broker: %s: %s", name, strerror(errno));
 }
 
 int broker_confine_early(int control, int gate, int wake, pid_t supervisor, struct err *e)
@@ -61,7 +62,8 @@ int broker_confine_early(int control, int gate, int wake, pid_t supervisor, stru
 
 	if (confine_detach("sandgate-broker", supervisor, keep, wake >= 0 ? 3 : 2, e) != 0)
 		return -1;
-	if (raise_descriptors(e) != 0)
+	if (raise_limit(RLIMIT_NOFILE, "RLIMIT_NOFILE", e) != 0 ||
+	    raise_limit(RLIMIT_MEMLOCK, "RLIMIT_MEMLOCK", e) != 0)
 		return -1;
 	return confine_privileges(false, e);
 }

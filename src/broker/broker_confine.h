@@ -3,8 +3,8 @@
  * broker_confine: what the broker gives up, in the stages of confine/confine.h.
  *
  *	1 early	after the fork: no descriptor but its own, no environment, no capability, none to be
- *		had again, no core file, not dumpable; as many descriptors as it may have. It can still
- *		open files.
+ *		had again, no core file, not dumpable; as many descriptors and as much locked
+ *		memory as it may have. It can still open files.
  *	2 fully	when everything has been made and read, before the first connection: no file, and calls
  *		that use what it has. It makes no socket, no process and no executable memory, and
  *		reaches no other process.

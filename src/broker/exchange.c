@@ -112,6 +112,18 @@ void live_cut(struct live_exchange *l)
 
 /* ---- Events of the client's side ---- */
 
+/* At the end: what waits is tried in the order it came. There are EXCHANGES_MAX at most. */
+static void link_live(struct exchanges *xs, struct live_exchange *l)
+{
+	struct live_exchange **end = &xs->live;
+
+	while (*end)
+		end = &(*end)->next;
+	*end = l;
+	l->link = end;
+	xs->n_live++;
+}
+
 static struct live_exchange *new_live(struct exchanges *xs, const struct message *request)
 {
 	struct live_exchange *l = calloc(1, sizeof(*l));
@@ -125,12 +137,7 @@ static struct live_exchange *new_live(struct exchanges *xs, const struct message
 	l->all = xs;
 	l->client_on = true;
 	l->begun = mono_now();
-	l->next = xs->live;
-	l->link = &xs->live;
-	if (l->next)
-		l->next->link = &l->next;
-	xs->live = l;
-	xs->n_live++;
+	link_live(xs, l);
 	xs->rules->counters.requests++;
 	xs->rules->counters.open++;
 	request_log_begin(xs->rules->log, &l->record, xs->peer, request);
@@ -336,7 +343,6 @@ static void advance(struct live_exchange *l, const void *ctx)
 		live_send(l);
 }
 
-/* Oldest first: they stand with the newest in front. */
 void exchanges_advance(struct exchanges *xs)
 {
 	if (xs->n_waiting)

@@ -22,7 +22,8 @@ struct world {
 	struct ring *ring;
 	bool server_takes, server_is_lost;
 	unsigned sent; /* requests that the server's codec was given */
-	bool expects;  /* of the last one */
+	struct exchange *order[4];
+	bool expects; /* of the last one */
 	char told[4096];
 };
 
@@ -85,7 +86,7 @@ static enum exchange_sent send_to_server(void *owner, struct exchange *x, const 
 	}
 	if (!w->server_takes)
 		return EXCHANGE_WAITS;
-	w->sent++;
+	w->order[w->sent++ % sg_array_len(w->order)] = x;
 	w->expects = m->expects_continue;
 	assert_null(message_find(m, "proxy-authorization", NULL));
 	*to = &w->upstream;
@@ -300,6 +301,21 @@ static void it_waits_for_a_server(void **state)
 	assert_told("answer 204;");
 }
 
+static void those_that_wait_are_sent_in_their_order(void **state)
+{
+	struct exchange *x[3];
+
+	w->server_takes = false;
+	for (size_t i = 0; i < 3; i++)
+		x[i] = ask();
+	w->server_takes = true;
+	exchanges_advance(&w->xs);
+	assert_int_equal(w->sent, 3);
+	for (size_t i = 0; i < 3; i++)
+		assert_ptr_equal(w->order[i], x[i]);
+	w->told[0] = 0;
+}
+
 static void it_is_sent_again_when_the_server_surely_did_nothing(void **state)
 {
 	struct exchange *x = ask();
@@ -383,7 +399,7 @@ static void another_policy_refuses_what_was_not_answered(void **state)
 	assert_told("");
 	set_rules("network: deny\nallow: [other.example.net]\n");
 	exchanges_rejudge(&w->xs);
-	assert_told("server reset;answer 403 not-in-policy;client send;server reset;client reset;");
+	assert_told("server reset;client reset;server reset;answer 403 not-in-policy;client send;");
 }
 
 static void a_link_that_is_lost_fails_what_is_on_it(void **state)
@@ -484,6 +500,7 @@ int main(void)
 		T(the_body_of_a_refused_request_is_drained),
 		T(a_server_that_is_lost_is_told),
 		T(it_waits_for_a_server),
+		T(those_that_wait_are_sent_in_their_order),
 		T(it_is_sent_again_when_the_server_surely_did_nothing),
 		T(it_is_not_sent_again_when_some_of_its_body_is_gone),
 		T(a_cut_after_the_head_is_a_cut),
