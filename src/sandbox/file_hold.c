@@ -41,29 +41,34 @@ static bool is_writable(const struct holder *h, const char *path, const char *de
 
 /* --- what is above --- */
 
-static void hold_folder(struct holder *h, size_t mount, char *path)
+/* The folder of the host's that is seen at `dest`, on a mount that the sandbox may write. */
+static bool can_be_moved(const struct file_plan *p, const char *dest, char source[PATH_MAX])
 {
-	char dest[PATH_MAX];
-	struct mount m = {
-		.kind = MOUNT_RW, .rank = RANK_WORK, .dest = dest, .source = path, .checked = true};
+	const struct mount *m = file_view_mount(p, dest);
+	size_t n = m ? strlen(m->dest) : 0;
 
-	if (!shown_at(&h->p->mounts[mount], path, dest))
-		h->p->failed = true;
-	else if (is_writable(h, path, dest) && strcmp(file_view_mount(h->p, dest)->dest, dest) != 0)
-		file_plan_add(h->p, &m);
+	/* Its own home has nothing that holds for the next start but what is made anew then. */
+	return m && m->kind == MOUNT_RW && m->rank != RANK_HOME && dest[n] == '/' &&
+	       path_join(m->source, dest + n + 1, source);
 }
 
-/* The folders between what the mount shows and `path`, which is in it. */
-static void hold_above(struct holder *h, size_t mount, const char *path)
+/* The folders from a mount up to what it was mounted on. */
+static void hold_above(const struct holder *h, const char *dest)
 {
-	size_t root = strlen(h->p->mounts[mount].source);
-	char upper[PATH_MAX];
+	char upper[PATH_MAX], source[PATH_MAX];
+	struct mount m = {.kind = MOUNT_RW,
+			  .rank = RANK_WORK,
+			  .dest = upper,
+			  .source = source,
+			  .checked = true};
 	char *slash;
 
-	strcpy(upper, path);
-	while ((slash = strrchr(upper, '/')) && (size_t)(slash - upper) > root) {
+	strcpy(upper, dest);
+	while ((slash = strrchr(upper, '/')) && slash != upper) {
 		*slash = 0;
-		hold_folder(h, mount, upper);
+		if (!can_be_moved(h->p, upper, source) || host_look(h, source) != PATH_DIR)
+			return;
+		file_plan_add(h->p, &m);
 	}
 }
 
@@ -90,7 +95,6 @@ static int hide_in(struct holder *h, size_t mount, const char *own)
 		h->p->failed = true;
 	else
 		file_plan_cover(h->p, dest, k, RANK_HIDE);
-	hold_above(h, mount, own);
 	return 0;
 }
 
@@ -133,12 +137,7 @@ static int check_way(struct holder *h, size_t n, const char *way)
 
 /* --- all of it --- */
 
-static bool is_shared(const struct holder *h)
-{
-	return !file_plan_why_not_shared(h->r);
-}
-
-int file_hold_own(const struct file_request *r, struct file_plan *p, struct err *e)
+int file_hold_places(const struct file_request *r, struct file_plan *p, struct err *e)
 {
 	struct holder h = {r, p, e};
 	size_t n = p->n;
@@ -146,13 +145,12 @@ int file_hold_own(const struct file_request *r, struct file_plan *p, struct err 
 	for (const char *const *way = r->own_ways; way && *way; way++)
 		if (check_way(&h, n, *way))
 			return -1;
-	for (size_t i = 0; i < n && !p->failed; i++) {
+	for (size_t i = 0; i < n && !p->failed; i++)
 		for (const char *const *own = r->own; own && *own; own++)
 			if (shows(&p->mounts[i], *own) && hide_in(&h, i, *own))
 				return -1;
-		/* Another folder in its place would have none of its protections. */
-		if (shows(&p->mounts[i], r->cwd) && is_shared(&h))
-			hold_above(&h, i, r->cwd);
-	}
+	n = p->n;
+	for (size_t i = 0; i < n && !p->failed; i++)
+		hold_above(&h, p->mounts[i].dest);
 	return 0;
 }

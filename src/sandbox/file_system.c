@@ -485,7 +485,7 @@ static int build(struct planner *b)
 	if (b->p->failed)
 		return err_set(b->e, "out of memory");
 	if (add_named(b, "--ro", MOUNT_RO, b->r->ro) || add_named(b, "--rw", MOUNT_RW, b->r->rw) ||
-	    add_hidden(b) || add_texts(b) || file_hold_own(b->r, b->p, b->e))
+	    add_hidden(b) || add_texts(b) || file_hold_places(b->r, b->p, b->e))
 		return -1;
 	choose_workdir(b);
 	if (b->p->failed)

@@ -222,3 +222,18 @@ def test_a_link_in_place_of_its_working_directory_leads_nowhere(kept, world):
         assert again.status == 125 and f"{above}/work" in again.err, again
     finally:
         machine.run("rm -rf ~/.secrets")
+
+
+@pytest.mark.parametrize("option, reads", [("--hide", False), ("--ro", True)])
+def test_what_is_hidden_or_read_only_further_down_stays_there(sandgate, world, option, reads):
+    """Moved with the folder around it and replaced, the next run would cover the wrong one."""
+    machine = world.machine
+    work = machine.new_work()
+    machine.run("mkdir -p a/b; echo secret >a/b/key", cwd=work)
+    again = (option, "a/b/key")
+    move = "mv a x; mv a/b a/x; rm -rf a 2>/dev/null; mkdir -p a/b; echo other >a/b/key; ls; true"
+    assert sandgate.run("--net", "deny", *again, cwd=work, command=move).ok
+    found = sandgate.run("--net", "deny", *again, cwd=work,
+                         command="find . -name key | xargs cat; for k in $(find . -name key); do echo evil >$k; done")
+    assert ("secret" in found.out) == reads and "other" not in found.out, found
+    assert machine.read(f"{work}/a/b/key") == "secret\n"

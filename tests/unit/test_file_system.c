@@ -387,6 +387,8 @@ static void what_leads_to_sandgates_own_stays_in_its_place(void **state)
 {
 	static const char *const rw[] = {"/home/u", NULL}, *const ro[] = {"/home/u/.local", NULL};
 	static const char *const kept[] = {"/home/u/.local/state/sandgate", NULL};
+	static const char *const hide[] = {"dir/public", NULL}, *const below[] = {
+									".github/workflows", NULL};
 	struct file_request r = in("/home/u/p/dir");
 	struct file_plan p;
 
@@ -401,6 +403,19 @@ static void what_leads_to_sandgates_own_stays_in_its_place(void **state)
 	assert_mount(&p, "/home/u/p", MOUNT_RW);
 	assert_null(at(&p, "/home/u/.config"));
 	file_plan_free(&p);
+	/* What is hidden or read-only further down stays there as well: the next run looks for it there. */
+	r = in("/home/u/p");
+	r.hide = hide;
+	r.ro = below;
+	p = built(&r);
+	assert_mount(&p, "/home/u/p/dir/public", MOUNT_BLANK);
+	assert_mount(&p, "/home/u/p/dir", MOUNT_RW);
+	assert_mount(&p, "/home/u/p/.github/workflows", MOUNT_RO);
+	assert_mount(&p, "/home/u/p/.github", MOUNT_RW);
+	file_plan_free(&p);
+	r = in("/home/u/p/dir");
+	r.own = kept;
+	r.rw = rw;
 	/* What is read-only needs nothing, and does not become writable by it. */
 	r.ro = ro;
 	p = built(&r);
