@@ -151,6 +151,19 @@ static enum match match_shape(struct span shape, struct span s, size_t *n)
 	return escaped != MATCH_NO ? escaped : plain;
 }
 
+/* The octet itself, or the begin of a way to write it. */
+static bool may_be(uint8_t c, uint8_t octet)
+{
+	return c == octet || c == '%' || c == '\\' || c == '+';
+}
+
+/* Most that begins like a shape is none: two octets tell, before anything is compared. */
+static bool may_begin(struct span shape, struct span s)
+{
+	return may_be(s.p[0], shape.p[0]) &&
+	       (s.p[0] != shape.p[0] || s.n == 1 || may_be(s.p[1], shape.p[1]));
+}
+
 /* The best of all shapes that begin at the beginning of s. */
 static enum match match_any(const struct shapes *f, struct span s, size_t *n)
 {
@@ -158,7 +171,8 @@ static enum match match_any(const struct shapes *f, struct span s, size_t *n)
 	size_t length = 0;
 
 	for (size_t i = 0; i < f->n; i++) {
-		enum match m = match_shape(f->text[i], s, &length);
+		enum match m =
+			may_begin(f->text[i], s) ? match_shape(f->text[i], s, &length) : MATCH_NO;
 
 		if (m > best || (m == MATCH_YES && length > *n)) {
 			best = m;
