@@ -160,5 +160,5 @@ void credential_control_follow(struct broker *b)
 
 	for (size_t i = 0; v && i < vault_count(v); i++)
 		if (!is_in(vault_credential(v, i), list))
-			vault_fail(v, i, "the policy does not have it any more");
+			vault_end(v, i, "the policy does not have it any more");
 }

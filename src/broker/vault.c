@@ -145,6 +145,8 @@ int vault_put(struct vault *v, size_t i, enum secret_part part, struct span secr
 	struct held *h = &v->held[i];
 	struct part *p;
 
+	if (h->state == HELD_ENDED)
+		return err_set(e, "%s", h->why);
 	if (check_secret(part, secret, e))
 		return -1;
 	p = part_new(part, secret, e);
@@ -200,35 +202,54 @@ int vault_put_source(struct vault *v, size_t i, struct span printed, struct err 
 
 /* ---- States ---- */
 
+static void set_why(struct held *h, enum held_state state, const char *why)
+{
+	h->state = state;
+	snprintf(h->why, sizeof(h->why), "%s", why);
+}
+
 void vault_fail(struct vault *v, size_t i, const char *why)
 {
 	struct held *h = &v->held[i];
 
-	h->state = HELD_FAILED;
-	snprintf(h->why, sizeof(h->why), "%s", why);
+	if (h->state == HELD_ENDED)
+		return;
+	set_why(h, HELD_FAILED, why);
+	h->retry_at = time(NULL) + RETRY_SECONDS;
 }
 
-static enum held_state state_at(const struct held *h, int64_t now)
+void vault_end(struct vault *v, size_t i, const char *why)
 {
-	if (h->state == HELD_READY && h->expires_at && h->expires_at <= now)
-		return HELD_WANTED;
-	return h->state;
+	struct held *h = &v->held[i];
+
+	set_why(h, HELD_ENDED, why);
+	for (size_t part = 0; part < SECRET_PARTS; part++)
+		part_free(&h->part[part]);
 }
 
-enum held_state held_state_now(const struct held *h)
+enum held_state held_state_at(const struct held *h, int64_t now)
 {
-	return state_at(h, time(NULL));
+	bool over = (h->state == HELD_READY && h->expires_at && h->expires_at <= now) ||
+		    (h->state == HELD_FAILED && h->retry_at <= now);
+
+	return over ? HELD_WANTED : h->state;
+}
+
+/* A value is wanted before its time is over, a source that failed not before its wait is. */
+static bool is_wanted(const struct held *h, int64_t now)
+{
+	return held_state_at(h, h->state == HELD_READY ? now + EXPIRY_SKEW : now) == HELD_WANTED;
 }
 
 /* A refresh token serves for many access tokens; its source is read once, and again after it failed. */
 static size_t next_wanted(const struct vault *v, size_t from, bool refresh)
 {
-	int64_t soon = time(NULL) + EXPIRY_SKEW;
+	int64_t now = time(NULL);
 
 	for (; from < v->list.n; from++) {
 		const struct held *h = &v->held[from];
 
-		if (state_at(h, soon) == HELD_WANTED && (h->part[PART_REFRESH] != NULL) == refresh)
+		if (is_wanted(h, now) && (h->part[PART_REFRESH] != NULL) == refresh)
 			break;
 	}
 	return from;

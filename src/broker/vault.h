@@ -3,7 +3,8 @@
  * vault: the secrets of one sandbox, and the state of each. What a request gets of them is credential.h's.
  *
  *	wanted --put--> ready --its time is over--> wanted
- *	   \--fail--> failed --put--> ready
+ *	   \--fail--> failed --put--> ready, or --30 seconds--> wanted
+ *	any --end--> ended
  *
  * A secret comes in by vault_put() and leaves only in a request to the server that it is bound to. Everything
  * that is made of it lies in locked memory (locked.h), or in the request.
@@ -51,8 +52,11 @@ int vault_put(struct vault *v, size_t i, enum secret_part part, struct span secr
  */
 int vault_put_source(struct vault *v, size_t i, struct span printed, struct err *e) sg_must_check;
 
-/* Its source failed; `why` is for the client's person and the log. */
+/* Its source failed, and is asked again in a while; `why` is for the client's person and the log. */
 void vault_fail(struct vault *v, size_t i, const char *why);
+
+/* It is no more: its secret is wiped, and nothing is put any more. */
+void vault_end(struct vault *v, size_t i, const char *why);
 
 /* A part, or an empty span; valid until the next put. */
 struct span vault_part(const struct vault *v, size_t i, enum secret_part part);

@@ -233,13 +233,14 @@ static bool wants_body(const struct applying *a, size_t i)
 static enum credential_result check_held(struct applying *a)
 {
 	enum credential_result result = CREDENTIAL_INJECTED;
+	int64_t now = time(NULL);
 
 	for (size_t i = 0; i < a->v->list.n; i++) {
-		enum held_state state = held_state_now(&a->v->held[i]);
+		enum held_state state = held_state_at(&a->v->held[i], now);
 
 		if (!a->on[i])
 			continue;
-		if (state == HELD_FAILED)
+		if (state == HELD_FAILED || state == HELD_ENDED)
 			return refuse(a, CREDENTIAL_MISSING, a->v->held[i].why);
 		if (wants_body(a, i) && !a->body_whole)
 			return refuse(a, CREDENTIAL_MISSING,

@@ -17,16 +17,19 @@ struct part {
 	uint8_t octets[]; /* the secret, then its shapes */
 };
 
-enum held_state { HELD_WANTED, HELD_READY, HELD_FAILED };
+enum held_state { HELD_WANTED, HELD_READY, HELD_FAILED, HELD_ENDED };
+
+enum { RETRY_SECONDS = 30 };
 
 struct held {
 	struct name host;
 	enum held_state state;
-	int64_t expires_at; /* 0: never */
+	int64_t expires_at; /* of HELD_READY; 0: never */
+	int64_t retry_at;   /* of HELD_FAILED */
 	struct part *part[SECRET_PARTS];
 	char placeholder[PLACEHOLDER_N + 1];
 	char shown[CREDENTIAL_TEXT_MAX];
-	char why[WHY_MAX]; /* of HELD_FAILED */
+	char why[WHY_MAX]; /* of HELD_FAILED and HELD_ENDED */
 };
 
 struct vault {
@@ -38,8 +41,8 @@ struct vault {
 
 enum { VAULT_SCRATCH = 2 * MESSAGE_HEAD_MAX };
 
-/* The state now: a value whose time is over is wanted again. */
-enum held_state held_state_now(const struct held *h);
+/* What is over by then, a value or the wait after a failure, is wanted again. `now` in seconds since 1970. */
+enum held_state held_state_at(const struct held *h, int64_t now);
 
 static inline struct span part_span(const struct part *p)
 {

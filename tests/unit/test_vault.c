@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "base/base64.h"
-#include "broker/placeholder.h"
+#include "broker/vault_state.h"
 
 #define BEARER \
 	"  - {host: api.example.com, header: Authorization, value: 'Bearer ${secret}', from: 'env:T'"
@@ -422,6 +422,38 @@ static void without_a_secret_nothing_goes(void **state)
 	rig_end(&r);
 }
 
+static void a_source_that_failed_is_asked_again(void **state)
+{
+	int64_t now = time(NULL);
+	struct rig r;
+
+	rig_begin(&r, PLAIN_BEARER);
+	vault_fail(r.v, 0, "the keyring is locked");
+	assert_int_equal(vault_next_wanted(r.v, 0), 1);
+	assert_int_equal(held_state_at(&r.v->held[0], now + 25), HELD_FAILED);
+	assert_int_equal(held_state_at(&r.v->held[0], now + 35), HELD_WANTED);
+	rig_end(&r);
+}
+
+/* What a policy takes away is wiped, and does not come back. */
+static void what_has_ended_is_gone(void **state)
+{
+	struct rig r;
+	struct err e;
+
+	bearer(&r, "");
+	vault_end(r.v, 0, "the policy does not have it any more");
+	assert_int_equal(vault_part(r.v, 0, PART_VALUE).n, 0);
+	assert_int_equal(vault_next_wanted(r.v, 0), 1);
+	rig_ask(&r, "GET", "https://api.example.com/", NULL);
+	assert_int_equal(rig_apply(&r), CREDENTIAL_MISSING);
+	assert_string_equal(vault_why(r.v), "the policy does not have it any more");
+	assert_int_equal(vault_put_source(r.v, 0, span_of_string(SECRET), &e), -1);
+	vault_fail(r.v, 0, "its source failed");
+	assert_int_equal(held_state_at(&r.v->held[0], INT64_MAX), HELD_ENDED);
+	rig_end(&r);
+}
+
 static void what_has_expired_is_not_sent(void **state)
 {
 	static const struct {
@@ -578,6 +610,8 @@ int main(void)
 		cmocka_unit_test(basic_hides_no_placeholder),
 		cmocka_unit_test(a_placeholder_is_as_told),
 		cmocka_unit_test(without_a_secret_nothing_goes),
+		cmocka_unit_test(a_source_that_failed_is_asked_again),
+		cmocka_unit_test(what_has_ended_is_gone),
 		cmocka_unit_test(what_has_expired_is_not_sent),
 		cmocka_unit_test(what_is_no_secret_is_refused_without_being_shown),
 		cmocka_unit_test(a_head_without_room_is_refused),
