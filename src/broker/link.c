@@ -32,7 +32,10 @@ const int link_syscalls[] = {
 	SCMP_SYS(setsockopt), SCMP_SYS(close), SCMP_SYS(shutdown), -1,
 };
 
-/* The process has one thread. What goes out may hold a credential and is wiped. */
+/*
+ * The process has one thread. What goes out may hold a credential, and what comes an echo of it:
+ * both are wiped.
+ */
 static uint8_t buffer[ROOM];
 
 static void set_linger(int fd, bool reset)
@@ -225,6 +228,7 @@ static bool read_once(struct link *l)
 		rest = feed(l, buf_span(&b));
 		if (!keep(&l->in, rest))
 			break_link(l);
+		explicit_bzero(buffer, b.n);
 	}
 	if (r == TLS_FAILED)
 		break_link(l);

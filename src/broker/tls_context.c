@@ -53,7 +53,9 @@ static void set_options(SSL_CTX *c)
 	SSL_CTX_clear_options(c, SSL_OP_LEGACY_SERVER_CONNECT | SSL_OP_IGNORE_UNEXPECTED_EOF |
 					 SSL_OP_ALLOW_UNSAFE_LEGACY_RENEGOTIATION |
 					 SSL_OP_ENABLE_KTLS);
-	SSL_CTX_set_options(c, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+	/* A server may echo a secret: what was read does not stay in the library's buffer. */
+	SSL_CTX_set_options(c, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
+				       SSL_OP_CLEANSE_PLAINTEXT);
 	/* An idle connection gives its 34 KiB of buffers back. */
 	SSL_CTX_set_mode(c, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
 				    SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);

@@ -180,14 +180,14 @@ class Broker:
         return len(os.listdir(f"/proc/{self.pid}/fd"))
 
     def holds(self, octets):
-        """The regions of its memory with these octets in them, but for those that are locked."""
+        """The regions of its memory with these octets in them, but for what is locked (and empty in a child)."""
         found, region = [], None
         with open(f"/proc/{self.pid}/smaps", encoding="ascii") as f:
             for line in f:
                 fields = line.split()
                 if "-" in fields[0] and not fields[0].endswith(":"):
                     region = fields
-                elif fields[0] == "VmFlags:" and "lo" not in fields and "rd" in fields:
+                elif fields[0] == "VmFlags:" and "wf" not in fields and "rd" in fields:
                     start, end = (int(x, 16) for x in region[0].split("-"))
                     if end - start > 1 << 30:  # the shadow of the sanitizers
                         continue
