@@ -48,7 +48,8 @@ enum {
 struct record {
 	int64_t time_ms; /* of the wall clock, since 1970 */
 	uint64_t generation;
-	uint64_t bytes_out, bytes_in; /* RECORD_END, and of a request that the broker carried; else 0 */
+	uint64_t bytes_out,
+		bytes_in; /* RECORD_END, and of a request that the broker carried; else 0 */
 	uint64_t duration_ms;
 	uint8_t kind, proto;
 	uint8_t reason; /* enum reason */

@@ -24,8 +24,8 @@ struct sealer_setup {
 	int wake;   /* eventfd */
 	const struct catalogue *catalogue; /* for remedies */
 	bool lasting; /* false: the logs go with the sandbox, and nothing waits for the disk */
-	bool tells;		    /* of every checkpoint; else only of notes that are sealed */
-	bool alone;		    /* no gate lives yet: the ring's totals may be put right */
+	bool tells;   /* of every checkpoint; else only of notes that are sealed */
+	bool alone;   /* no gate lives yet: the ring's totals may be put right */
 	uint64_t connections_bytes; /* of the connection log in all; 0: the default */
 	unsigned keep_segments;	    /* of the audit log; 0: all */
 };

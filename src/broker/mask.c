@@ -10,7 +10,7 @@
 #include "http/text.h"
 
 enum { MASKED_MAX = 64 * 1024 };
-_Static_assert(SHAPE_ESCAPE_MAX * (SECRET_MAX + 2) / 3 * 4 < BODY_ROOM,
+_Static_assert(SHAPE_ESCAPE_MAX *(SECRET_MAX + 2) / 3 * 4 < BODY_ROOM,
 	       "the longest shape fits into a body, or what is held back would wait for ever");
 
 struct mask {

@@ -50,7 +50,7 @@ enum reason {
 	REASON_UPSTREAM_TIMEOUT,
 	REASON_CREDENTIAL_MISSING, /* its source failed */
 	REASON_CREDENTIAL_REFUSED, /* the sandbox brought one, or a placeholder, that does not belong there */
-	REASONS, /* count */
+	REASONS,		   /* count */
 };
 
 /* The fixed word of the log and of JSON: "not-in-policy". */

@@ -395,8 +395,7 @@ static json_t *policy_json(const struct policy *p)
 				  rules_print_json(p->rules, p->n_rules, EFFECT_ALLOW)) &&
 	    json_put_unless_empty(object, "deny",
 				  rules_print_json(p->rules, p->n_rules, EFFECT_DENY)) &&
-	    json_put_unless_empty(object, "credentials",
-				  credentials_print_json(&p->credentials)) &&
+	    json_put_unless_empty(object, "credentials", credentials_print_json(&p->credentials)) &&
 	    put_settings(object, p))
 		return object;
 	json_decref(object);
