@@ -22,7 +22,8 @@ void tally_free(struct tally *t)
 	t->counts = NULL;
 }
 
-/* Up to the largest number and not beyond, as the writer does: it may be of a hostile gate's making. */
+/* Up to the largest number and not beyond, as the writer does: it may be of a hostile gate's
+ * making. */
 static void count(struct tally *t, const char *reason, json_int_t n)
 {
 	json_int_t before = json_integer_value(json_object_get(t->counts, reason));

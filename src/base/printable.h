@@ -6,8 +6,8 @@
 #include <stddef.h>
 
 /*
- * How many octets at s, which ends with a NUL, are one control: C0 and DEL, or C1 as UTF-8 writes it
- * (U+0080..U+009F). 0: none.
+ * How many octets at s, which ends with a NUL, are one control: C0 and DEL, or C1 as UTF-8 writes
+ * it (U+0080..U+009F). 0: none.
  */
 static inline size_t printable_control(const char *s)
 {

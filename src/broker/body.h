@@ -2,8 +2,8 @@
 /*
  * body: a bounded run of octets on its way from one codec to another, and how it ends.
  *
- * The codec that reads puts octets in while there is room, and stops reading when there is none; the codec that writes
- * takes them out. So a body of any size passes in BODY_ROOM octets.
+ * The codec that reads puts octets in while there is room, and stops reading when there is none;
+ * the codec that writes takes them out. So a body of any size passes in BODY_ROOM octets.
  */
 #ifndef SG_BROKER_BODY_H
 #define SG_BROKER_BODY_H

@@ -2,8 +2,8 @@
 /*
  * carrier: the places of a request in which clients put credentials, and the query of a path. Pure.
  *
- * An allowed host that takes uploads under anyone's key is a way out. So on a host with a credential no other
- * place may carry one.
+ * An allowed host that takes uploads under anyone's key is a way out. So on a host with a
+ * credential no other place may carry one.
  */
 #ifndef SG_BROKER_CARRIER_H
 #define SG_BROKER_CARRIER_H

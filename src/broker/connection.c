@@ -229,7 +229,8 @@ static void set_timer(struct connection *c)
 		loop_timer_set(broker_of(c)->loop, &c->timer, when);
 }
 
-/* One that is only quiet is ended in good order, once; everything else that took too long is cut. */
+/* One that is only quiet is ended in good order, once; everything else that took too long is cut.
+ */
 static void end_for_time(struct connection *c, mono_t now)
 {
 	struct codec *codec = c->client.codec;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * credential: a secret that the agent uses and never holds: where it may go, in which form, and the secret itself in locked
- * memory. The binding is policy (policy/policy.h, `credentials`); the secret comes from the supervisor.
+ * credential: a secret that the agent uses and never holds: where it may go, in which form, and the
+ * secret itself in locked memory. The binding is policy (policy/policy.h, `credentials`); the
+ * secret comes from the supervisor.
  */
 #ifndef SG_BROKER_CREDENTIAL_H
 #define SG_BROKER_CREDENTIAL_H
@@ -21,10 +22,12 @@ enum credential_result {
 	CREDENTIAL_STALE,     /* it has to be fetched or refreshed first; ask again when told */
 };
 
-/* Acts on a request to a verified server. `which` gets the credential's name for the audit log, never its value. */
+/* Acts on a request to a verified server. `which` gets the credential's name for the audit log,
+ * never its value. */
 enum credential_result vault_apply(struct vault *v, struct message *request, const char **which);
 
-/* Masks echoes of any secret in an answer's fields; in text bodies, octet run by octet run (first 64 KiB). */
+/* Masks echoes of any secret in an answer's fields; in text bodies, octet run by octet run (first
+ * 64 KiB). */
 void vault_mask_head(struct vault *v, struct message *answer);
 struct mask; /* state over one body: an echo may lie across two runs */
 struct mask *mask_new(struct vault *v, const struct message *answer); /* NULL: nothing to mask */

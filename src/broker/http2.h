@@ -1,25 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http2: what the files of the HTTP/2 codecs share: the connection, its streams, and who may be told what when.
+ * http2: what the files of the HTTP/2 codecs share: the connection, its streams, and who may be
+ * told what when.
  *
- * nghttp2 has the frames, HPACK and the states of streams; here is what it leaves to its user: heads (http2_head.c),
- * bodies that come in (http2_inward.c) and go out (http2_outward.c), limits, memory, and what each role does.
+ * nghttp2 has the frames, HPACK and the states of streams; here is what it leaves to its user:
+ * heads (http2_head.c), bodies that come in (http2_inward.c) and go out (http2_outward.c), limits,
+ * memory, and what each role does.
  *
- * A stream (struct http2_stream) lives from the block that begins it until exchange.c knows all about it, which may be
- * longer than nghttp2's: an answer is whole here while the body that it goes to is still full. Callbacks of nghttp2 only
- * note what happened (`news`); it is told when the library has returned, by http2_tell_news(). Exceptions are
- * heads: the block is there only during the callback. So whatever exchange.c does in an event, no stream or session vanishes
- * under a function of the library.
+ * A stream (struct http2_stream) lives from the block that begins it until exchange.c knows all
+ * about it, which may be longer than nghttp2's: an answer is whole here while the body that it goes
+ * to is still full. Callbacks of nghttp2 only note what happened (`news`); it is told when the
+ * library has returned, by http2_tell_news(). Exceptions are heads: the block is there only during
+ * the callback. So whatever exchange.c does in an event, no stream or session vanishes under a
+ * function of the library.
  *
- * Windows. A stream begins with HTTP2_WINDOW, which is what a body holds, and the connection has as much for each stream
- * that may be open, so one that nobody drains never stops another. A window is opened by what was taken out of the
- * body, never by what came in. A stream that was drained by a whole window doubles it, up to HTTP2_WINDOW_MAX,
- * out of a pool that the streams share: a long round trip fills as fast as over HTTP/1.1. What a body has no room for
- * waits in the stream (`spill`).
+ * Windows. A stream begins with HTTP2_WINDOW, which is what a body holds, and the connection has as
+ * much for each stream that may be open, so one that nobody drains never stops another. A window is
+ * opened by what was taken out of the body, never by what came in. A stream that was drained by a
+ * whole window doubles it, up to HTTP2_WINDOW_MAX, out of a pool that the streams share: a long
+ * round trip fills as fast as over HTTP/1.1. What a body has no room for waits in the stream
+ * (`spill`).
  *
- * Memory of a connection: HTTP2_MEMORY_MAX for nghttp2 (tables, frames, heads that wait), twice HTTP2_POOL for what
- * spills, since it grows by doubling, and 64 KiB for a block: 16.1 MiB at most, whatever the peer sends. A quiet connection
- * has about 30 KiB.
+ * Memory of a connection: HTTP2_MEMORY_MAX for nghttp2 (tables, frames, heads that wait), twice
+ * HTTP2_POOL for what spills, since it grows by doubling, and 64 KiB for a block: 16.1 MiB at most,
+ * whatever the peer sends. A quiet connection has about 30 KiB.
  */
 #ifndef SG_BROKER_HTTP2_H
 #define SG_BROKER_HTTP2_H
@@ -40,7 +44,8 @@ enum {
 	HTTP2_MEMORY_MAX = 8 * 1024 * 1024,
 };
 
-/* Octets that the body has no room for, in the order they came. Memory is there only while some are. */
+/* Octets that the body has no room for, in the order they came. Memory is there only while some
+ * are. */
 struct http2_spill {
 	uint8_t *p;
 	size_t at, n, cap; /* n octets from `at` on */
@@ -154,7 +159,8 @@ void http2_stream_note(struct http2_stream *s);
 void http2_stream_fail(struct http2_stream *s, enum codec_error why);
 /* No more will come or go: it fails, unless it is whole. */
 void http2_stream_cut(struct http2_stream *s, enum codec_error why);
-/* RST_STREAM because of what the peer did, which is counted, and fails: the stream may be gone then. */
+/* RST_STREAM because of what the peer did, which is counted, and fails: the stream may be gone
+ * then. */
 void http2_stream_refuse(struct http2_stream *s, enum codec_error why, const char *text);
 void http2_tell_news(struct http2 *h);
 

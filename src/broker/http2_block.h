@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http2_block: the fields of one header block (RFC 9113, 4.3), as HPACK gave them, before anything is judged.
+ * http2_block: the fields of one header block (RFC 9113, 4.3), as HPACK gave them, before anything
+ * is judged.
  *
- * Blocks do not interleave, so a connection has one. Its memory is there only while a block comes in. A few octets
- * of HPACK may stand for kilobytes: what is over the limits of a message is counted and not kept.
+ * Blocks do not interleave, so a connection has one. Its memory is there only while a block comes
+ * in. A few octets of HPACK may stand for kilobytes: what is over the limits of a message is
+ * counted and not kept.
  */
 #ifndef SG_BROKER_HTTP2_BLOCK_H
 #define SG_BROKER_HTTP2_BLOCK_H

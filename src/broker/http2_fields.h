@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* http2_fields: a message as the list of fields that HPACK packs. Pure; it borrows from the message. */
+/* http2_fields: a message as the list of fields that HPACK packs. Pure; it borrows from the
+ * message. */
 #ifndef SG_BROKER_HTTP2_FIELDS_H
 #define SG_BROKER_HTTP2_FIELDS_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What nghttp2 calls: one function for each thing that can happen to a frame. What was done to a stream is noted, and told
- * when the library has returned.
+ * What nghttp2 calls: one function for each thing that can happen to a frame. What was done to a
+ * stream is noted, and told when the library has returned.
  */
 #include "broker/http2.h"
 
@@ -159,7 +159,8 @@ static void end_out(struct http2_stream *s)
 	http2_stream_note(s);
 }
 
-/* By the library, mostly for what the peer did: a stream that exchange.c has cut is not ours any more. */
+/* By the library, mostly for what the peer did: a stream that exchange.c has cut is not ours any
+ * more. */
 static void note_reset(struct http2_stream *s, uint32_t error)
 {
 	struct http2 *h = s->h;

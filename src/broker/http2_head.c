@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One pass over the block: pseudo-header fields first, then the others, each by its row in a table. Then what only the
- * whole can tell. Functions that find fault answer with the sentence piece that says so, NULL meaning that all is well.
+ * One pass over the block: pseudo-header fields first, then the others, each by its row in a table.
+ * Then what only the whole can tell. Functions that find fault answer with the sentence piece that
+ * says so, NULL meaning that all is well.
  */
 #include "broker/http2_head.h"
 
@@ -143,7 +144,8 @@ static const char *read_cookie(struct head *h, const struct field *f)
 	return NULL;
 }
 
-/* Fields that are not simply copied. The first rows frame or route: no other name may imitate them. */
+/* Fields that are not simply copied. The first rows frame or route: no other name may imitate them.
+ */
 struct special {
 	const char *name;
 	const char *(*request)(struct head *h, const struct field *f);

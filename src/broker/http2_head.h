@@ -2,9 +2,10 @@
 /*
  * http2_head: messages out of header blocks, judged (RFC 9113, 8.2 and 8.3; RFC 8441). Pure.
  *
- * What is accepted can be written as HTTP/1.1 and is read there as the same message: no CR, LF or NUL, nothing that frames.
- * A request for WebSocket, which is an extended CONNECT here, becomes what it is in HTTP/1.1: GET with `protocol`, and
- * no body before it is granted. Granting it is 101 in either version.
+ * What is accepted can be written as HTTP/1.1 and is read there as the same message: no CR, LF or
+ * NUL, nothing that frames. A request for WebSocket, which is an extended CONNECT here, becomes
+ * what it is in HTTP/1.1: GET with `protocol`, and no body before it is granted. Granting it is 101
+ * in either version.
  *
  * Each function: NULL, or why the message is malformed, a static sentence piece. `m` was made with
  * message_init() and is the caller's to free. `ends`: the stream ended with the block (END_STREAM).

@@ -47,7 +47,8 @@ void http2_limit_pay(struct http2_limit *l, unsigned frames)
 	leak(&l->noise, (uint64_t)frames * FRAME);
 }
 
-/* By how many frames of noise a frame is one. What a stream is begun and cut by is counted where it is. */
+/* By how many frames of noise a frame is one. What a stream is begun and cut by is counted where it
+ * is. */
 static unsigned noise_of(uint32_t length, uint8_t type, uint8_t flags)
 {
 	switch (type) {

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http2_limit: how much a peer may ask of a connection that does not further an exchange (RFC 9113, 10.5).
+ * http2_limit: how much a peer may ask of a connection that does not further an exchange (RFC
+ * 9113, 10.5).
  *
- * Two leaky buckets, fed by the frames and emptied by the time, which the caller tells. What furthers an exchange
- * empties the first one as well: a client answers data with WINDOW_UPDATE, and gRPC measures with a PING a round trip.
+ * Two leaky buckets, fed by the frames and emptied by the time, which the caller tells. What
+ * furthers an exchange empties the first one as well: a client answers data with WINDOW_UPDATE, and
+ * gRPC measures with a PING a round trip.
  */
 #ifndef SG_BROKER_HTTP2_LIMIT_H
 #define SG_BROKER_HTTP2_LIMIT_H
@@ -34,7 +36,8 @@ struct http2_limit {
 /* `preface`: the octets begin with that of a client. */
 void http2_limit_begin(struct http2_limit *l, bool preface, mono_t now);
 void http2_limit_tick(struct http2_limit *l, mono_t now);
-/* Counts the frames in octets of the peer, also those that nghttp2 skips. False: over the limit, which is final. */
+/* Counts the frames in octets of the peer, also those that nghttp2 skips. False: over the limit,
+ * which is final. */
 bool http2_limit_scan(struct http2_limit *l, struct span in);
 bool http2_limit_count_noise(struct http2_limit *l, unsigned frames);
 bool http2_limit_count_reset(struct http2_limit *l);

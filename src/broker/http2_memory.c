@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What nghttp2 allocates: counted, bounded, and wiped when freed, since a credential may have been in it. */
+/* What nghttp2 allocates: counted, bounded, and wiped when freed, since a credential may have been
+ * in it. */
 #include "broker/http2.h"
 
 #include <malloc.h>

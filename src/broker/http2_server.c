@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http2_server: the role that faces the sandbox's client. A head that is too large is answered with 431 here: nobody
- * else ever hears of it.
+ * http2_server: the role that faces the sandbox's client. A head that is too large is answered with
+ * 431 here: nobody else ever hears of it.
  */
 #include "broker/http2.h"
 #include "broker/http2_head.h"

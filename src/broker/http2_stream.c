@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The list of streams, and telling. An event may end the stream it is about: then it is taken off the lists at once, and freed
- * when the event has returned.
+ * The list of streams, and telling. An event may end the stream it is about: then it is taken off
+ * the lists at once, and freed when the event has returned.
  */
 #include "broker/http2.h"
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mask: echoes of the secrets in answers (credential.h), each octet of one replaced by `*`, so that lengths stay.
+ * mask: echoes of the secrets in answers (credential.h), each octet of one replaced by `*`, so that
+ * lengths stay.
  *
- * What may be the begin of an echo is not ready, and comes again with what follows it; so there is no state but
- * how much has gone on.
+ * What may be the begin of an echo is not ready, and comes again with what follows it; so there is
+ * no state but how much has gone on.
  */
 #include "broker/body.h"
 #include "broker/vault_state.h"

@@ -2,10 +2,10 @@
 /*
  * message: the head of one HTTP request or answer, whatever version carried it.
  *
- * What stands in it has been judged well-formed by the codec that read it: names of fields are tokens in lower
- * case, values hold no CR, LF or NUL and no white space at their ends, nothing frames the message but `body`
- * and `length`, and no field is one of a hop (RFC 9110, 7.6.1). So whatever a codec writes from it is
- * well-formed in any version, and cannot be read in two ways.
+ * What stands in it has been judged well-formed by the codec that read it: names of fields are
+ * tokens in lower case, values hold no CR, LF or NUL and no white space at their ends, nothing
+ * frames the message but `body` and `length`, and no field is one of a hop (RFC 9110, 7.6.1). So
+ * whatever a codec writes from it is well-formed in any version, and cannot be read in two ways.
  */
 #ifndef SG_BROKER_MESSAGE_H
 #define SG_BROKER_MESSAGE_H
@@ -36,8 +36,8 @@ struct message {
 	struct span scheme;    /* "https" or "http" */
 	struct span authority; /* as sent, for the wire */
 	struct span path;      /* with its query, as sent; "*" of OPTIONS */
-	struct span
-		protocol; /* of an extended CONNECT (RFC 8441), or of an upgrade to WebSocket; else empty */
+	struct span protocol;  /* of an extended CONNECT (RFC 8441), or of an upgrade to WebSocket;
+				  else empty */
 	bool has_host;
 	struct name host;    /* canonical; not when the authority is an address */
 	struct addr address; /* when !has_host */

@@ -38,7 +38,8 @@ static bool has_shape(const struct shapes *f, struct span text)
 	return shapes_find(f, text, 0, &found) && !found.cut;
 }
 
-/* Each layer of percent-encoding adds "25" behind a `%`: a text without that has one layer at most. */
+/* Each layer of percent-encoding adds "25" behind a `%`: a text without that has one layer at most.
+ */
 static struct span without_layer(struct span text, struct buf *out)
 {
 	for (size_t i = 0; i < text.n; i++) {

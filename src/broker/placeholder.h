@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * placeholder: what stands in the sandbox in the place of a secret, so that clients start. It is no secret, but
- * on its way to where it does not belong it tells that a secret would have gone there.
+ * placeholder: what stands in the sandbox in the place of a secret, so that clients start. It is no
+ * secret, but on its way to where it does not belong it tells that a secret would have gone there.
  */
 #ifndef SG_BROKER_PLACEHOLDER_H
 #define SG_BROKER_PLACEHOLDER_H
@@ -22,8 +22,8 @@ int placeholder_make(char out[PLACEHOLDER_N + 1], struct err *e) sg_must_check;
 bool placeholder_is_in(struct span text);
 
 /*
- * Nothing but a placeholder: alone, behind the name of a scheme ("Bearer "), or as the user or the password of
- * Basic, with nothing or a name on the other side of the colon.
+ * Nothing but a placeholder: alone, behind the name of a scheme ("Bearer "), or as the user or the
+ * password of Basic, with nothing or a name on the other side of the colon.
  */
 bool placeholder_is_all(struct span value);
 

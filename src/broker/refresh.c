@@ -37,7 +37,8 @@ static void put_grant(const struct vault *v, size_t i, struct buf *body)
 		put_pair(body, "client_id", span_of_string(r->client_id));
 }
 
-/* A client with a secret says who it is with Basic, which every server has to know (RFC 6749, 2.3.1). */
+/* A client with a secret says who it is with Basic, which every server has to know (RFC
+ * 6749, 2.3.1). */
 static bool add_client(const struct vault *v, size_t i, struct message *m, struct buf *body)
 {
 	const struct credential_refresh *r = vault_credential(v, i)->refresh;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Base64 takes six bits for a character. Where the octets begin at a multiple of three in what is encoded, or one
- * or two behind it, gives three texts; of each only the characters are kept that hold no bit of a neighbour.
+ * Base64 takes six bits for a character. Where the octets begin at a multiple of three in what is
+ * encoded, or one or two behind it, gives three texts; of each only the characters are kept that
+ * hold no bit of a neighbour.
  */
 #include "broker/shapes.h"
 

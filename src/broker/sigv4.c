@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sigv4: theory of operation. The canonical request is a text of the method, the path, the query, the signed
- * headers and the hash of the body; its hash is signed with a key that is derived from the secret, the day, the
- * region and the service. All texts are built in the scratch of the caller, one behind the other.
+ * sigv4: theory of operation. The canonical request is a text of the method, the path, the query,
+ * the signed headers and the hash of the body; its hash is signed with a key that is derived from
+ * the secret, the day, the region and the service. All texts are built in the scratch of the
+ * caller, one behind the other.
  */
 #include "broker/sigv4.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sigv4_canonical: a request as the text that is signed (sigv4.h). Pure; false: no room, or no memory. */
+/* sigv4_canonical: a request as the text that is signed (sigv4.h). Pure; false: no room, or no
+ * memory. */
 #ifndef SG_BROKER_SIGV4_CANONICAL_H
 #define SG_BROKER_SIGV4_CANONICAL_H
 

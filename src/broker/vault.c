@@ -241,7 +241,8 @@ static bool is_wanted(const struct held *h, int64_t now)
 	return held_state_at(h, h->state == HELD_READY ? now + EXPIRY_SKEW : now) == HELD_WANTED;
 }
 
-/* A refresh token serves for many access tokens; its source is read once, and again after it failed. */
+/* A refresh token serves for many access tokens; its source is read once, and again after it
+ * failed. */
 static size_t next_wanted(const struct vault *v, size_t from, bool refresh)
 {
 	int64_t now = time(NULL);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * vault: the secrets of one sandbox, and the state of each. What a request gets of them is credential.h's.
+ * vault: the secrets of one sandbox, and the state of each. What a request gets of them is
+ * credential.h's.
  *
  *	wanted --put--> ready --its time is over--> wanted
  *	   \--fail--> failed --put--> ready, or --30 seconds--> wanted
  *	any --end--> ended
  *
- * A secret comes in by vault_put() and leaves only in a request to the server that it is bound to. Everything
- * that is made of it lies in locked memory (locked.h), or in the request.
+ * A secret comes in by vault_put() and leaves only in a request to the server that it is bound to.
+ * Everything that is made of it lies in locked memory (locked.h), or in the request.
  */
 #ifndef SG_BROKER_VAULT_H
 #define SG_BROKER_VAULT_H
@@ -40,19 +41,21 @@ const struct credential *vault_credential(const struct vault *v, size_t i);
 const char *vault_placeholder(const struct vault *v, size_t i);
 
 /*
- * Keeps a part; the caller wipes its own copy. The value makes the credential ready until `expires_at`, in
- * seconds since 1970, 0: for ever. 0, or -1 with a sentence piece that never holds the secret.
+ * Keeps a part; the caller wipes its own copy. The value makes the credential ready until
+ * `expires_at`, in seconds since 1970, 0: for ever. 0, or -1 with a sentence piece that never holds
+ * the secret.
  */
 int vault_put(struct vault *v, size_t i, enum secret_part part, struct span secret,
 	      int64_t expires_at, struct err *e) sg_must_check;
 
 /*
- * Keeps what a source printed (policy/secret_text.h): for a credential with `refresh` as the refresh token, for
- * AWS as the keys, else as the value.
+ * Keeps what a source printed (policy/secret_text.h): for a credential with `refresh` as the
+ * refresh token, for AWS as the keys, else as the value.
  */
 int vault_put_source(struct vault *v, size_t i, struct span printed, struct err *e) sg_must_check;
 
-/* Its source failed, and is asked again in a while; `why` is for the client's person and the log. */
+/* Its source failed, and is asked again in a while; `why` is for the client's person and the log.
+ */
 void vault_fail(struct vault *v, size_t i, const char *why);
 
 /* It is no more: its secret is wiped, and nothing is put any more. */
@@ -62,9 +65,9 @@ void vault_end(struct vault *v, size_t i, const char *why);
 struct span vault_part(const struct vault *v, size_t i, enum secret_part part);
 
 /*
- * The first credential from `from` on whose source has to be read, or will have to be within the next minute;
- * vault_count() when there is none. The other one: of those with `refresh` whose source was read, that need
- * another access token (refresh.h).
+ * The first credential from `from` on whose source has to be read, or will have to be within the
+ * next minute; vault_count() when there is none. The other one: of those with `refresh` whose
+ * source was read, that need another access token (refresh.h).
  */
 size_t vault_next_wanted(const struct vault *v, size_t from);
 size_t vault_next_refresh(const struct vault *v, size_t from);
@@ -73,8 +76,8 @@ size_t vault_next_refresh(const struct vault *v, size_t from);
 const char *vault_why(const struct vault *v);
 
 /*
- * Does the signature of this request cover its body? Then vault_apply() says CREDENTIAL_MISSING, and
- * vault_apply_whole() is to be asked, with all of the body.
+ * Does the signature of this request cover its body? Then vault_apply() says CREDENTIAL_MISSING,
+ * and vault_apply_whole() is to be asked, with all of the body.
  */
 bool vault_wants_body(const struct vault *v, const struct message *request);
 enum credential_result vault_apply_whole(struct vault *v, struct message *request, struct span body,

@@ -41,7 +41,8 @@ struct vault {
 
 enum { VAULT_SCRATCH = 2 * MESSAGE_HEAD_MAX };
 
-/* What is over by then, a value or the wait after a failure, is wanted again. `now` in seconds since 1970. */
+/* What is over by then, a value or the wait after a failure, is wanted again. `now` in seconds
+ * since 1970. */
 enum held_state held_state_at(const struct held *h, int64_t now);
 
 static inline struct span part_span(const struct part *p)

@@ -14,8 +14,8 @@ bool question_can_ask(void);
 void question_show(const char *path, char *lines);
 
 /*
- * Says `text` and asks "Continue? [y/N]"; only "y" and "yes" are a yes. 0, or -1 with the message: it was
- * declined, or there is no terminal and `yes` (the option --yes) was not given.
+ * Says `text` and asks "Continue? [y/N]"; only "y" and "yes" are a yes. 0, or -1 with the message:
+ * it was declined, or there is no terminal and `yes` (the option --yes) was not given.
  */
 int question_ask(const char *text, bool yes, struct err *e) sg_must_check;
 

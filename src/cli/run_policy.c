@@ -272,7 +272,8 @@ static int read_file(const struct policy_words *w, const struct run_project *pro
 				 e);
 }
 
-/* The base and the permissions, before the options switched something on: what nobody is asked about. */
+/* The base and the permissions, before the options switched something on: what nobody is asked
+ * about. */
 static int note_before(const struct policy *p, struct policy *before, struct err *e)
 {
 	*before = (struct policy){.network = p->network};

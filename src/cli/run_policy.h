@@ -2,10 +2,11 @@
 /*
  * run_policy: the policy that the options of `sandgate run` or `create` amount to.
  *
- * In this order: the base (--net, --only, the file of --policy, the project's sandgate.yaml, the settings,
- * the organisation's default), the permissions of the settings, the project's file, --allow and --deny. What widens is
- * asked about first, or refused where nobody can be asked. Which agent runs and which languages the project uses is found
- * out here as well, and what of the project was not known before is recorded (trust.h).
+ * In this order: the base (--net, --only, the file of --policy, the project's sandgate.yaml, the
+ * settings, the organisation's default), the permissions of the settings, the project's file,
+ * --allow and --deny. What widens is asked about first, or refused where nobody can be asked. Which
+ * agent runs and which languages the project uses is found out here as well, and what of the
+ * project was not known before is recorded (trust.h).
  */
 #ifndef SG_CLI_RUN_POLICY_H
 #define SG_CLI_RUN_POLICY_H
@@ -38,7 +39,8 @@ int run_policy_build(const struct policy_words *w, const struct sources *s, stru
 		     struct err *e) sg_must_check;
 void run_policy_free(struct run_policy *p);
 
-/* The same from the options and the file of --policy alone: without the project, nothing recorded. */
+/* The same from the options and the file of --policy alone: without the project, nothing recorded.
+ */
 int run_policy_parse(const struct policy_words *w, const struct sources *s, struct run_policy *out,
 		     struct err *e) sg_must_check;
 

@@ -2,9 +2,9 @@
 /*
  * run_project: an agent may write the working directory, so what it says is a request.
  *
- * The file counts when the person confirmed its exact octets. The languages count that the folder showed
- * before any sandbox ran there; one that shows later is named, and counts when it is accepted. What is
- * recorded is recorded before the command starts.
+ * The file counts when the person confirmed its exact octets. The languages count that the folder
+ * showed before any sandbox ran there; one that shows later is named, and counts when it is
+ * accepted. What is recorded is recorded before the command starts.
  */
 #include "cli/run_project.h"
 
@@ -98,8 +98,8 @@ static int by_octets(const void *a, const void *b)
 /* --- languages --- */
 
 /*
- * Parts what is shown into what counts and what is new. What was accepted once stays recorded while its
- * files are gone.
+ * Parts what is shown into what counts and what is new. What was accepted once stays recorded while
+ * its files are gone.
  */
 static int sort_languages(struct run_project *p, const struct policy_words *w, char *const *shown)
 {
@@ -243,7 +243,8 @@ static void say_fresh(const struct run_project *p, const struct policy *policy,
 			list, list);
 }
 
-/* Folders that the sandbox may write as well: what it makes there later is not to be taken for theirs. */
+/* Folders that the sandbox may write as well: what it makes there later is not to be taken for
+ * theirs. */
 static int record_rw(const struct run_project *p, const struct policy_words *w,
 		     const struct catalogue *c, struct err *e)
 {

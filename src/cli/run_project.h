@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_project: what of the working directory's project the person lets count: its file, its languages. */
+/* run_project: what of the working directory's project the person lets count: its file, its
+ * languages. */
 #ifndef SG_CLI_RUN_PROJECT_H
 #define SG_CLI_RUN_PROJECT_H
 
@@ -30,11 +31,13 @@ int run_project_begin(struct run_project *p, const struct policy_words *w,
 int run_project_read(const struct run_project *p, const struct catalogue *c, struct policy *out,
 		     struct err *e) sg_must_check;
 
-/* Shows what the file grants and has it confirmed, when its octets are not known. 0 or the exit status. */
+/* Shows what the file grants and has it confirmed, when its octets are not known. 0 or the exit
+ * status. */
 int run_project_confirm(struct run_project *p, const struct policy_words *w,
 			struct err *e) sg_must_check;
 
-/* Says which languages do not count, when `wanted`, and records what is new. 0, or the exit status. */
+/* Says which languages do not count, when `wanted`, and records what is new. 0, or the exit status.
+ */
 int run_project_end(struct run_project *p, const struct policy_words *w,
 		    const struct policy *policy, const struct catalogue *c,
 		    struct err *e) sg_must_check;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * counted: what a gate has counted, as the answers of its control socket; and the same without a gate,
- * from the memory that outlives it (totals.h).
+ * counted: what a gate has counted, as the answers of its control socket; and the same without a
+ * gate, from the memory that outlives it (totals.h).
  */
 #ifndef SG_GATE_COUNTED_H
 #define SG_GATE_COUNTED_H

@@ -30,7 +30,8 @@ struct datagram_flow {
 	mono_t begun, last;
 };
 
-/* Datagrams of one flow that wait for the end of the run; all but the last have `segment` octets. */
+/* Datagrams of one flow that wait for the end of the run; all but the last have `segment` octets.
+ */
 struct run {
 	struct datagram_flow *flow; /* NULL: empty */
 	uint16_t segment;

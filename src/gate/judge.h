@@ -59,8 +59,8 @@ bool judged_dials(const struct judged *j, const struct addr *dialled);
 
 /*
  * The name that a client hello or a Host field gave, on a connection that was admitted to `dst`.
- * `method` and `path` are NULL for TLS; `proto` is UDP inside QUIC. Returns the verdict; REASON_SNI_MISMATCH when the name
- * was not looked up for that address.
+ * `method` and `path` are NULL for TLS; `proto` is UDP inside QUIC. Returns the verdict;
+ * REASON_SNI_MISMATCH when the name was not looked up for that address.
  */
 struct verdict judge_server_name(const struct gate *g, const struct endpoint *dst, enum proto proto,
 				 const struct name *name, const char *method, const char *path);

@@ -11,8 +11,8 @@
 #include "gate/context.h"
 
 /*
- * `fd` is a memfd whose contents cannot change any more, with the wire form of a policy; it stays the
- * caller's. Generations only rise. 0, or -1 with the message, and the present policy stands.
+ * `fd` is a memfd whose contents cannot change any more, with the wire form of a policy; it stays
+ * the caller's. Generations only rise. 0, or -1 with the message, and the present policy stands.
  */
 int new_policy_take(struct gate *g, int fd, uint64_t generation, struct err *e) sg_must_check;
 

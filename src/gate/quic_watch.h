@@ -20,7 +20,8 @@ enum quic_seen {
 	QUIC_SEEN_WAIT,	   /* more datagrams are needed; this one was kept */
 	QUIC_SEEN_NAME,	   /* *name is filled */
 	QUIC_SEEN_NO_NAME, /* malformed, no name, or no room to follow it */
-	QUIC_SEEN_OTHER, /* no first packet of a connection: not QUIC, or of one that is under way */
+	QUIC_SEEN_OTHER,   /* no first packet of a connection: not QUIC, or of one that is under way
+			    */
 };
 
 /* One datagram of the attempt between these endpoints. Any answer but WAIT ends the attempt. */

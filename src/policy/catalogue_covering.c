@@ -3,8 +3,8 @@
  * catalogue_covering: the permission that a person would switch on for a destination.
  *
  * The gate asks for every refusal that it tells of, so the hosts are compared as text first: rules
- * of the catalogue are canonical, as names are. Only a rule whose host fits is parsed, for its ports
- * to be matched as decide() matches them.
+ * of the catalogue are canonical, as names are. Only a rule whose host fits is parsed, for its
+ * ports to be matched as decide() matches them.
  */
 #include "policy/match.h"
 #include "policy/permission.h"

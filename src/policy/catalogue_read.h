@@ -27,7 +27,8 @@ char *catalogue_keep_string(struct catalogue_reading *r, const char *s);
 /* A map of entries with names of their own: each once, no more than CATALOGUE_ENTRIES_MAX. */
 int catalogue_read_names(const struct catalogue_reading *r, const struct node *map) sg_must_check;
 
-/* A list of strings that each pass `check`, of one at least; NULL-terminated. NULL with the message. */
+/* A list of strings that each pass `check`, of one at least; NULL-terminated. NULL with the
+ * message. */
 const char *const *catalogue_read_list(struct catalogue_reading *r, const struct node *list,
 				       int (*check)(const char *, struct err *));
 
@@ -39,7 +40,8 @@ int catalogue_read_hosts(struct catalogue_reading *r, const struct node *groups,
 int catalogue_add_rule(struct catalogue_reading *r, const struct node *at, const char *text,
 		       const char *const **rules) sg_must_check;
 
-/* One entry each: `name` is its key. `files` gets the names by which a project shows it, or NULL. */
+/* One entry each: `name` is its key. `files` gets the names by which a project shows it, or NULL.
+ */
 int catalogue_read_permission(struct catalogue_reading *r, const struct node *name,
 			      const struct node *entry, struct permission *out,
 			      const char *const **files) sg_must_check;

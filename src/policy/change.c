@@ -106,7 +106,8 @@ static void take_out(struct policy *p, size_t i)
 
 /*
  * Of two rules for one target deny wins, so what is allowed now cannot stand beside a deny that it
- * meets; a deny takes out what it takes all of. A more specific exception is another rule, and stays.
+ * meets; a deny takes out what it takes all of. A more specific exception is another rule, and
+ * stays.
  */
 static bool yields(const struct rule *old, const struct rule *new)
 {
@@ -291,7 +292,8 @@ static int make(struct making *m, const struct policy_change *c)
 {
 	if (refuse_both(c, m->e))
 		return -1;
-	/* A preset lets go of permissions as well: those that are named as removed are still there. */
+	/* A preset lets go of permissions as well: those that are named as removed are still there.
+	 */
 	if (remove_items(m, c->remove) || (c->preset && choose_preset(m, c->preset)))
 		return -1;
 	if (set_items(m, EFFECT_DENY, c->deny) || set_items(m, EFFECT_ALLOW, c->allow))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * credential: where a secret of the person's may go, in which form, and where it comes from. Never the secret
- * itself: a policy is stored, printed and sent to the gate.
+ * credential: where a secret of the person's may go, in which form, and where it comes from. Never
+ * the secret itself: a policy is stored, printed and sent to the gate.
  */
 #ifndef SG_POLICY_CREDENTIAL_H
 #define SG_POLICY_CREDENTIAL_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What stands under `from` is never shown in a message: it may be the secret itself, put there by mistake.
+ * What stands under `from` is never shown in a message: it may be the secret itself, put there by
+ * mistake.
  */
 #include "policy/credential_entry.h"
 

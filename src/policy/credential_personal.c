@@ -8,8 +8,8 @@
 #include "policy/strings.h"
 
 /*
- * Which form each service takes a token in, from its own documents. With `paths` before the one without: the first that
- * is bound to a request is taken.
+ * Which form each service takes a token in, from its own documents. With `paths` before the one
+ * without: the first that is bound to a request is taken.
  */
 static const struct personal {
 	const char *permission, *host;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* credential_personal: what the permissions that a person signs in with ("github:as-you") add to requests. */
+/* credential_personal: what the permissions that a person signs in with ("github:as-you") add to
+ * requests. */
 #ifndef SG_POLICY_CREDENTIAL_PERSONAL_H
 #define SG_POLICY_CREDENTIAL_PERSONAL_H
 
 #include "policy/credential.h"
 
 /*
- * Appends what the permissions in `on` (ids, NULL-terminated or NULL) have. A host that the list has a credential for
- * is left as the person wrote it. 0 or -ENOMEM.
+ * Appends what the permissions in `on` (ids, NULL-terminated or NULL) have. A host that the list
+ * has a credential for is left as the person wrote it. 0 or -ENOMEM.
  */
 int credentials_add_personal(char *const *on, struct credential_list *list) sg_must_check;
 

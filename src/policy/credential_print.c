@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* credential_print: what is the default is left out, so that what is printed reads back to the same. */
+/* credential_print: what is the default is left out, so that what is printed reads back to the
+ * same. */
 #include "policy/credential_entry.h"
 #include "policy/print.h"
 

@@ -261,7 +261,8 @@ static bool goes_around(const struct destination *d)
 	       (d->kind != DEST_LOOKUP && d->port == DNS_TLS_PORT);
 }
 
-/* `open`: the public internet, but not around the gate. `web`: only what a browser would ask for. */
+/* `open`: the public internet, but not around the gate. `web`: only what a browser would ask for.
+ */
 static bool decide_open(const struct judgement *j, struct verdict *v, bool every_port)
 {
 	const struct destination *d = j->d;

@@ -45,11 +45,13 @@ enum reason {
 	REASON_MALFORMED_PACKET,
 	REASON_PROTOCOL_NOT_CARRIED, /* neither TCP, UDP nor an echo request */
 	REASON_GATE_DOWN,
-	REASON_UPSTREAM_CERTIFICATE, /* of a server that is to be inspected: it is not to be trusted */
+	REASON_UPSTREAM_CERTIFICATE, /* of a server that is to be inspected: it is not to be trusted
+				      */
 	REASON_UPSTREAM_FAILED,
 	REASON_UPSTREAM_TIMEOUT,
 	REASON_CREDENTIAL_MISSING, /* its source failed */
-	REASON_CREDENTIAL_REFUSED, /* the sandbox brought one, or a placeholder, that does not belong there */
+	REASON_CREDENTIAL_REFUSED, /* the sandbox brought one, or a placeholder, that does not
+				      belong there */
 	REASONS,		   /* count */
 };
 
@@ -84,9 +86,9 @@ struct destination {
 };
 
 /*
- * Who wrote a rule. Specificity is compared within a layer only. Own rules win over permissions; what
- * the organisation denies no other layer allows, and what it allows is a default that own rules may
- * deny.
+ * Who wrote a rule. Specificity is compared within a layer only. Own rules win over permissions;
+ * what the organisation denies no other layer allows, and what it allows is a default that own
+ * rules may deny.
  */
 enum layer { LAYER_OWN, LAYER_ORGANISATION, LAYER_PERMISSIONS, LAYERS /* count */ };
 

@@ -2,9 +2,10 @@
 /*
  * permission: the catalogue of permissions, presets and agents.
  *
- * It is data (catalogue/permissions.yaml, presets.yaml, agents.yaml), compiled in; an administrator's
- * files override or add. A policy keeps the *names* of permissions, so that a host that the
- * catalogue gains reaches every sandbox that has the permission, at its next start or change.
+ * It is data (catalogue/permissions.yaml, presets.yaml, agents.yaml), compiled in; an
+ * administrator's files override or add. A policy keeps the *names* of permissions, so that a host
+ * that the catalogue gains reaches every sandbox that has the permission, at its next start or
+ * change.
  */
 #ifndef SG_POLICY_PERMISSION_H
 #define SG_POLICY_PERMISSION_H
@@ -54,10 +55,9 @@ struct permission {
 struct preset {
 	const char *name; /* "standard" */
 	const char *says;
-	const char *const
-		*permissions; /* ids; "model", "update" and "languages" stand for the agent's and
-					   the project's own */
-	bool open;	      /* the base is `open`, and not `deny` */
+	const char *const *permissions; /* ids; "model", "update" and "languages" stand for the
+					   agent's and the project's own */
+	bool open;			/* the base is `open`, and not `deny` */
 	bool asks;
 	const char *warning;
 };
@@ -95,10 +95,10 @@ struct catalogue {
 const struct catalogue *catalogue_builtin(void);
 
 /*
- * An administrator's file on top of `base`: permissions, presets and agents that replace those of the
- * same name, and permissions and agents that are added. YAML, as strict as a policy file; every rule
- * in it must parse. The result is freed with catalogue_free() and borrows from `base`, which must
- * outlive it. NULL with "file:line:column: ...".
+ * An administrator's file on top of `base`: permissions, presets and agents that replace those of
+ * the same name, and permissions and agents that are added. YAML, as strict as a policy file; every
+ * rule in it must parse. The result is freed with catalogue_free() and borrows from `base`, which
+ * must outlive it. NULL with "file:line:column: ...".
  */
 struct catalogue *catalogue_read(const struct catalogue *base, struct span text, const char *file,
 				 struct err *e);
@@ -139,8 +139,8 @@ struct destination;
 bool permission_covers(const struct permission *p, const struct destination *d);
 
 /*
- * The permission that would admit a destination and is not on: one of the preset `standard` rather than
- * another, then the one with the fewest rules; never one that asks, is personal or is for
+ * The permission that would admit a destination and is not on: one of the preset `standard` rather
+ * than another, then the one with the fewest rules; never one that asks, is personal or is for
  * writing. NULL: none. `on` is resolved.on and may be NULL.
  */
 const struct permission *catalogue_covering(const struct catalogue *c, const struct destination *d,
@@ -163,7 +163,8 @@ int organisation_parse(struct span text, const char *file, const struct catalogu
 		       struct organisation *o, struct err *e) sg_must_check;
 void organisation_free(struct organisation *o);
 
-/* What a policy is resolved with; all of it is borrowed, and all but the catalogue may be absent. */
+/* What a policy is resolved with; all of it is borrowed, and all but the catalogue may be absent.
+ */
 struct policy_sources {
 	const struct catalogue *catalogue;
 	const struct organisation *organisation; /* NULL: none */
@@ -172,17 +173,17 @@ struct policy_sources {
 };
 
 /*
- * Fills p->resolved (replacing what was there) from the base, the permissions and the sources. An id
- * that the catalogue does not have, a permission that the organisation removed, or anything wider
- * than a locked organisation allows is an error. Does not change the person's own words.
+ * Fills p->resolved (replacing what was there) from the base, the permissions and the sources. An
+ * id that the catalogue does not have, a permission that the organisation removed, or anything
+ * wider than a locked organisation allows is an error. Does not change the person's own words.
  */
 int policy_resolve(struct policy *p, const struct policy_sources *s, struct err *e) sg_must_check;
 
 /*
- * A policy of an older format, which listed hosts, becomes the permissions that it amounts to: those all
- * of whose hosts it lists, in whose place they stand from now on. What no permission covers stays
- * as own rules, so it is never wider than it was. One of this format stays as it is; p->format says
- * which it was until then. 0 or -1 with the message.
+ * A policy of an older format, which listed hosts, becomes the permissions that it amounts to:
+ * those all of whose hosts it lists, in whose place they stand from now on. What no permission
+ * covers stays as own rules, so it is never wider than it was. One of this format stays as it is;
+ * p->format says which it was until then. 0 or -1 with the message.
  */
 int policy_upgrade(struct policy *p, const struct catalogue *c, struct err *e) sg_must_check;
 

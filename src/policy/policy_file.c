@@ -418,8 +418,8 @@ enum { FILE_KEYS = sg_array_len(keys) - 1 };
 _Static_assert(sg_array_len(keys) <= VALUE_KEYS_MAX, "value_map remembers each key");
 
 /*
- * Version 0 had no presets: what said nothing of the network, and what said `standard`, allowed what
- * it listed and nothing else.
+ * Version 0 had no presets: what said nothing of the network, and what said `standard`, allowed
+ * what it listed and nothing else.
  */
 static void read_as_older(struct file *f)
 {

@@ -152,8 +152,8 @@ static int refuse_removed(const struct resolving *r, const char *id)
 }
 
 /*
- * Of a group the rest stays when the organisation removes a part; a permission that is built on what is
- * removed cannot be had.
+ * Of a group the rest stays when the organisation removes a part; a permission that is built on
+ * what is removed cannot be had.
  */
 static bool cannot_be_named(const struct resolving *gone, const struct permission *p)
 {

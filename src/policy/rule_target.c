@@ -59,8 +59,8 @@ static int refuse_name(enum name_error why, struct span text, size_t at, struct 
 }
 
 /*
- * Names that are answered NXDOMAIN whatever a policy says (src/gate/dns_special.c): to allow one would
- * be a rule that is never kept.
+ * Names that are answered NXDOMAIN whatever a policy says (src/gate/dns_special.c): to allow one
+ * would be a rule that is never kept.
  */
 static const struct {
 	const char *label, *document;

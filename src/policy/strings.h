@@ -17,7 +17,8 @@ size_t string_list_length(char *const *list);
 bool string_list_has(char *const *list, const char *s);
 bool string_list_equal(char *const *a, char *const *b);
 
-/* Puts a copy of s at the end, also when it is there already. 0 or -ENOMEM, then nothing changed. */
+/* Puts a copy of s at the end, also when it is there already. 0 or -ENOMEM, then nothing changed.
+ */
 int string_list_add(char ***list, const char *s) sg_must_check;
 
 /* Takes every s out; a list without strings becomes NULL. True when there was one. */

@@ -64,7 +64,8 @@ static bool is_of_policy(enum reason r)
 	       r == REASON_ENCRYPTED_DNS || r == REASON_DNS_OFF || r == REASON_NETWORK_NONE;
 }
 
-/* The name was allowed all along: what it points to was withheld. One of the host's own stays so. */
+/* The name was allowed all along: what it points to was withheld. One of the host's own stays so.
+ */
 static bool is_shown_now(const struct suggestions *s, const struct seen *what,
 			 const struct verdict *name)
 {

@@ -63,7 +63,8 @@ int template_parse(const char *text, struct template *out, struct err *e)
 	return 0;
 }
 
-/* The user ends at the first colon (RFC 7617, 2): one in the user would move the rest into the password. */
+/* The user ends at the first colon (RFC 7617, 2): one in the user would move the rest into the
+ * password. */
 int template_parse_basic(const char *text, struct template *out, struct err *e)
 {
 	if (check_octets(text, e) || check_marks(text, e))

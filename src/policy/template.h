@@ -19,8 +19,8 @@ struct template
 int template_parse(const char *text, struct template *out, struct err *e) sg_must_check;
 
 /*
- * The same for `user:password` of Basic (RFC 7617). Without `${secret}` the text is the user, and the
- * secret is the password.
+ * The same for `user:password` of Basic (RFC 7617). Without `${secret}` the text is the user, and
+ * the secret is the password.
  */
 int template_parse_basic(const char *text, struct template *out, struct err *e) sg_must_check;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* file_plan: the list of mounts while it is made. Without memory `failed` is set, and it goes on. */
+/* file_plan: the list of mounts while it is made. Without memory `failed` is set, and it goes on.
+ */
 #ifndef SG_SANDBOX_FILE_PLAN_H
 #define SG_SANDBOX_FILE_PLAN_H
 

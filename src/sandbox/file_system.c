@@ -282,8 +282,8 @@ static bool is_own_link(void *ctx, const char *link)
 }
 
 /*
- * What the option names must not be of a sandbox's choice. In one pass: what is looked at is what is shared,
- * though one may be at work.
+ * What the option names must not be of a sandbox's choice. In one pass: what is looked at is what
+ * is shared, though one may be at work.
  */
 static int resolve_source(struct planner *b, const char *option, const char *written,
 			  const char *tidy, char out[PATH_MAX])

@@ -66,7 +66,8 @@ struct file_request {
 	const char *const *masked; /* absolute paths under /etc that are not for everyone's eyes */
 	const char *const *own;	   /* folders of sandgate's own, without links: never seen inside */
 	const char *const *own_ways; /* the same as they are looked up, with links; or NULL */
-	/* May a sandbox have written the folder that `path` lies in? NULL: the working directory alone. */
+	/* May a sandbox have written the folder that `path` lies in? NULL: the working directory
+	 * alone. */
 	bool (*was_shared)(const void *ctx, const char *path);
 	const void *was_shared_ctx;
 	const char *resolv_conf; /* contents */

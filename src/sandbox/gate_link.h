@@ -29,9 +29,9 @@ struct gate_link {
 enum { GATE_START_MS = 10000, GATE_ANSWER_MS = 1000, GATE_POLICY_MS = 30000 };
 
 /*
- * Forks the gate and waits until it is isolated and ready. `control` and `totals` of s are made here.
- * The caller blocks all signals, and zeroes `g` before the first start. 0, or -1 with the message
- * and no gate.
+ * Forks the gate and waits until it is isolated and ready. `control` and `totals` of s are made
+ * here. The caller blocks all signals, and zeroes `g` before the first start. 0, or -1 with the
+ * message and no gate.
  */
 int gate_link_start(struct gate_link *g, const struct gate_setup *s, struct err *e) sg_must_check;
 
@@ -48,8 +48,8 @@ json_t *gate_link_ask(struct gate_link *g, json_t *request, int timeout_ms);
 json_t *gate_link_counted(struct gate_link *g, const char *op, int timeout_ms);
 
 /*
- * A number of such an answer, in `group` of it when that is not NULL. 0 when there is none. From 0 to
- * GATE_NUMBER_MAX, whatever the gate said: the sum of several fits.
+ * A number of such an answer, in `group` of it when that is not NULL. 0 when there is none. From 0
+ * to GATE_NUMBER_MAX, whatever the gate said: the sum of several fits.
  */
 #define GATE_NUMBER_MAX (INT64_MAX / 16)
 json_int_t gate_link_number(const json_t *answer, const char *group, const char *key);

@@ -26,7 +26,8 @@ int host_log_open(struct err *e);
  * What the log says of sandboxes: an object by name. Each value has "time" and "checkpoint", the
  * last one known, and "removed": its folder was taken away, at that time; and "checkpoints", an
  * array of all of them since it was made, for a log that is begun anew signs later ones as well. A
- * sandbox that was made again since is not in it. NULL with the message; empty when there is no log.
+ * sandbox that was made again since is not in it. NULL with the message; empty when there is no
+ * log.
  */
 json_t *host_log_read_known(struct err *e);
 

@@ -27,8 +27,8 @@ struct host_state {
 enum host_change { HOST_UNCHANGED = 0, HOST_RESOLVER = 1, HOST_PREFIXES = 2 };
 
 /*
- * Reads everything once. The setting `resolver` goes before the servers of resolv.conf; the settings must
- * outlive h. 0, or -1 with the message and nothing open.
+ * Reads everything once. The setting `resolver` goes before the servers of resolv.conf; the
+ * settings must outlive h. 0, or -1 with the message and nothing open.
  */
 int host_state_open(struct host_state *h, const struct settings *settings,
 		    struct err *e) sg_must_check;

@@ -6,8 +6,8 @@
  *	/etc/sandgate/policy.json.sig	64 octets in base64: Ed25519 over its exact octets
  *	/etc/sandgate/policy.pub	the public key, PEM
  *
- * All three or none. Anything else, and anything in them that is not right, is an error: nothing starts. No
- * variable and no option names another folder.
+ * All three or none. Anything else, and anything in them that is not right, is an error: nothing
+ * starts. No variable and no option names another folder.
  */
 #ifndef SG_SANDBOX_ORGANISATION_FILES_H
 #define SG_SANDBOX_ORGANISATION_FILES_H
@@ -39,8 +39,8 @@ int organisation_files_read(const struct catalogue *c, struct organisation *o,
 			    struct err *e) sg_must_check;
 
 /*
- * Puts a verified set in the place of what is there. Root's. A reader that meets the moment between the files reads
- * again. 0 or -1 with the message.
+ * Puts a verified set in the place of what is there. Root's. A reader that meets the moment between
+ * the files reads again. 0 or -1 with the message.
  */
 int organisation_files_install(const struct organisation_files *f, struct err *e) sg_must_check;
 

@@ -2,8 +2,8 @@
 /*
  * organisation_key: the pair of Ed25519 keys (RFC 8032) that an organisation signs its policy with.
  *
- * Keys are PEM (PKCS #8 and SubjectPublicKeyInfo, RFC 8410), a signature is its 64 octets in base64. The signature is
- * over the exact octets of the file.
+ * Keys are PEM (PKCS #8 and SubjectPublicKeyInfo, RFC 8410), a signature is its 64 octets in
+ * base64. The signature is over the exact octets of the file.
  */
 #ifndef SG_SANDBOX_ORGANISATION_KEY_H
 #define SG_SANDBOX_ORGANISATION_KEY_H

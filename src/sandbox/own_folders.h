@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * own_folders: the folders of sandgate's own, which no sandbox sees: those of the control sockets, of what
- * outlives a run (state_dir.h), and of the settings.
+ * own_folders: the folders of sandgate's own, which no sandbox sees: those of the control sockets,
+ * of what outlives a run (state_dir.h), and of the settings.
  */
 #ifndef SG_SANDBOX_OWN_FOLDERS_H
 #define SG_SANDBOX_OWN_FOLDERS_H
@@ -18,8 +18,8 @@ struct own_folders {
 };
 
 /*
- * Without links, also of those that are not there yet. `registry` is the folder of the control sockets, or NULL.
- * A person without a home has none of the others.
+ * Without links, also of those that are not there yet. `registry` is the folder of the control
+ * sockets, or NULL. A person without a home has none of the others.
  */
 void own_folders_find(const char *registry, struct own_folders *out);
 

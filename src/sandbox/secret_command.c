@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * secret_command: theory of operation. The program runs in a process group of its own, with nothing of ours open but
- * three descriptors. Both its outputs are read until it has ended, or the time is over; then the group is ended, whatever
- * is left of it, and the program reaped. What it prints goes straight into the caller's memory.
+ * secret_command: theory of operation. The program runs in a process group of its own, with nothing
+ * of ours open but three descriptors. Both its outputs are read until it has ended, or the time is
+ * over; then the group is ended, whatever is left of it, and the program reaped. What it prints
+ * goes straight into the caller's memory.
  */
 #include "sandbox/secret_command.h"
 
@@ -162,7 +163,8 @@ static void read_said(struct running *r)
 	r->text_n += (size_t)n;
 }
 
-/* What it started in the background may have its outputs open for ever, so its own end is the end. */
+/* What it started in the background may have its outputs open for ever, so its own end is the end.
+ */
 static void read_rest(struct running *r)
 {
 	enum { READS_MAX = 1024 }; /* of a pipe that is filled faster than it is read */

@@ -14,8 +14,9 @@ struct secret_command {
 };
 
 /*
- * Appends its standard output. 0; -ENOENT when there is no such program; -1 with why: its status and the last line
- * that it printed on standard error, or that it took too long, and then it was ended with all that it started.
+ * Appends its standard output. 0; -ENOENT when there is no such program; -1 with why: its status
+ * and the last line that it printed on standard error, or that it took too long, and then it was
+ * ended with all that it started.
  */
 int secret_command_run(const struct secret_command *c, struct buf *out,
 		       struct err *e) sg_must_check;

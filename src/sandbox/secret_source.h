@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * secret_source: the secrets of a policy's credentials, read on the person's side just before they are handed
- * over (policy/secret_from.h says which sources there are).
+ * secret_source: the secrets of a policy's credentials, read on the person's side just before they
+ * are handed over (policy/secret_from.h says which sources there are).
  *
- * What was read stands in the caller's memory and nowhere else. Messages name the source and never what it gave.
+ * What was read stands in the caller's memory and nowhere else. Messages name the source and never
+ * what it gave.
  */
 #ifndef SG_SANDBOX_SECRET_SOURCE_H
 #define SG_SANDBOX_SECRET_SOURCE_H
@@ -20,16 +21,16 @@ struct secret_request {
 };
 
 /*
- * Appends what the source gives, for vault_put_source(). A file has to be a person's own or root's, and shut to all
- * others. A command is found by PATH, its whole path or nothing relative, and gets no input. On an error nothing of
- * it is left in `out`. 0, or -1 with "SOURCE: why; what to do".
+ * Appends what the source gives, for vault_put_source(). A file has to be a person's own or root's,
+ * and shut to all others. A command is found by PATH, its whole path or nothing relative, and gets
+ * no input. On an error nothing of it is left in `out`. 0, or -1 with "SOURCE: why; what to do".
  */
 int secret_source_read(const struct secret_request *r, struct buf *out,
 		       struct err *e) sg_must_check;
 
 /*
- * Wipes the value of an `env:` source from the environment of this process, as /proc shows it. After the last read
- * of it; other sources: nothing.
+ * Wipes the value of an `env:` source from the environment of this process, as /proc shows it.
+ * After the last read of it; other sources: nothing.
  */
 void secret_source_forget(const char *from);
 

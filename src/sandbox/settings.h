@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * settings: config.yaml of the configuration folder: root's /etc/sandgate, a person's $XDG_CONFIG_HOME/sandgate or
- * ~/.config/sandgate over /etc/sandgate. `sandgate config` reads and writes them; a table has every key.
+ * settings: config.yaml of the configuration folder: root's /etc/sandgate, a person's
+ * $XDG_CONFIG_HOME/sandgate or
+ * ~/.config/sandgate over /etc/sandgate. `sandgate config` reads and writes them; a table has every
+ * key.
  */
 #ifndef SG_SANDBOX_SETTINGS_H
 #define SG_SANDBOX_SETTINGS_H
@@ -60,8 +62,8 @@ bool settings_is_list(size_t i);
 int settings_find(const char *key, struct err *e);
 
 /*
- * A whole file over what s has: what it does not name stays. On an error s is as it was. 0 or -1 with
- * "file:line:column: ...".
+ * A whole file over what s has: what it does not name stays. On an error s is as it was. 0 or -1
+ * with "file:line:column: ...".
  */
 int settings_parse(struct span text, const char *file, enum setting_from from, struct settings *s,
 		   struct err *e) sg_must_check;
@@ -79,8 +81,8 @@ int settings_set(struct settings *s, size_t key, const char *text, struct err *e
 
 /*
  * The file's text with one key at a new value; every other line, and its comments, stay as they
- * are. `value` NULL takes the key out. The caller frees. NULL with the message, when the file cannot be changed
- * without taking it apart.
+ * are. `value` NULL takes the key out. The caller frees. NULL with the message, when the file
+ * cannot be changed without taking it apart.
  */
 char *settings_edit(struct span text, const char *file, size_t key, const char *value,
 		    struct err *e);

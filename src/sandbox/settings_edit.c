@@ -2,9 +2,10 @@
 /*
  * settings_edit: one key of config.yaml changed in its text.
  *
- * A key and its value are whole lines, which are replaced, added or taken out; the comments and the order of
- * all others stay. What comes out is parsed, and must mean what was there with that one key changed. A
- * file that is written in another way (a section in braces) fails that and is left alone.
+ * A key and its value are whole lines, which are replaced, added or taken out; the comments and the
+ * order of all others stay. What comes out is parsed, and must mean what was there with that one
+ * key changed. A file that is written in another way (a section in braces) fails that and is left
+ * alone.
  */
 #include <stdio.h>
 #include <string.h>

@@ -61,9 +61,9 @@ static void take_back(struct terminal *t)
 }
 
 /*
- * The signal goes to the whole job and waits here, where it is blocked, until it is let in. A SIGCONT
- * that comes in between, from a shell that saw the others stop, takes it away again; a SIGSTOP of one's
- * own would stop after that SIGCONT, and nobody would send another.
+ * The signal goes to the whole job and waits here, where it is blocked, until it is let in. A
+ * SIGCONT that comes in between, from a shell that saw the others stop, takes it away again; a
+ * SIGSTOP of one's own would stop after that SIGCONT, and nobody would send another.
  */
 static void stop_own_job(int signo)
 {

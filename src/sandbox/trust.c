@@ -240,8 +240,8 @@ static void put_entry(struct trust *t, const struct trust_entry *entry)
 }
 
 /*
- * A folder that is gone can come back by another name only inside a folder that a sandbox may write,
- * which is recorded as well and still says what it had.
+ * A folder that is gone can come back by another name only inside a folder that a sandbox may
+ * write, which is recorded as well and still says what it had.
  */
 static void drop_gone(struct trust *t)
 {

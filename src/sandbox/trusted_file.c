@@ -11,7 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Where each user has a group of the same name and is alone in it, its right to write is the user's. */
+/* Where each user has a group of the same name and is alone in it, its right to write is the
+ * user's. */
 static bool is_own_group(gid_t gid)
 {
 	const struct passwd *pw = getpwuid(geteuid());
@@ -41,8 +42,8 @@ const char *trusted_why_not(const struct stat *st, enum trusted_owner owner)
 }
 
 /*
- * -ENOENT, or -1 with the message: a link to what is gone, or a file in a folder's place, was meant to
- * say something, and is not taken for nothing.
+ * -ENOENT, or -1 with the message: a link to what is gone, or a file in a folder's place, was meant
+ * to say something, and is not taken for nothing.
  */
 static int not_opened(int at, const char *name, const char *shown, int error, struct err *e)
 {

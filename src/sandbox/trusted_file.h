@@ -2,9 +2,9 @@
 /*
  * trusted_file: files whose words count, read only from hands that may give them.
  *
- * The file and the folder that holds it must belong to root or, where that is said, to the person, and
- * nobody else may be able to write them. What is not a regular file is never read, so that neither a FIFO nor
- * a device holds up who reads it; how much is read is bounded.
+ * The file and the folder that holds it must belong to root or, where that is said, to the person,
+ * and nobody else may be able to write them. What is not a regular file is never read, so that
+ * neither a FIFO nor a device holds up who reads it; how much is read is bounded.
  */
 #ifndef SG_SANDBOX_TRUSTED_FILE_H
 #define SG_SANDBOX_TRUSTED_FILE_H

@@ -7,7 +7,8 @@
  * Refusals are put into the ring at a fixed rate, as a gate would, while a sealer writes both logs:
  * how many the audit log accounts for at the end, what a put costs the gate, what the sealer takes
  * of a CPU, and by how much the audit log has grown. Then, how long an entry waits for its
- * signature, and an event for who follows the connection log. Each number is the median of REPEATS (5) runs.
+ * signature, and an event for who follows the connection log. Each number is the median of REPEATS
+ * (5) runs.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -273,7 +274,8 @@ static void measure_entry(void)
 
 /* --- an event --- */
 
-/* From the gate's put to the line in the hands of a reader that the kernel wakes, as `net log --follow` is. */
+/* From the gate's put to the line in the hands of a reader that the kernel wakes, as `net log
+ * --follow` is. */
 static double seen_ms(struct world *w, struct connection_reader *r, int news)
 {
 	struct pollfd f = {.fd = news, .events = POLLIN};

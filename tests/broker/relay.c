@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * relay PORT UPSTREAM-PORT [FRONT BACK]: a proxy on 127.0.0.1 made of the codecs and nothing else, of HTTP/1.1 or, where
- * FRONT or BACK is h2, of HTTP/2 without TLS. It admits every request and writes what it judged to standard output,
- * before an octet of it goes on:
+ * relay PORT UPSTREAM-PORT [FRONT BACK]: a proxy on 127.0.0.1 made of the codecs and nothing else,
+ * of HTTP/1.1 or, where FRONT or BACK is h2, of HTTP/2 without TLS. It admits every request and
+ * writes what it judged to standard output, before an octet of it goes on:
  *
  *	request METHOD PATH AUTHORITY	each in hexadecimal
  *	body OCTETS			in hexadecimal, as they come

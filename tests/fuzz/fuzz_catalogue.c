@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any text taken as an administrator's catalogue: what is read is in order, every rule of it is one a
- * person could write, every id that it refers to is there, and every preset resolves; an error has a
- * place, or says that there was no memory.
+ * Any text taken as an administrator's catalogue: what is read is in order, every rule of it is one
+ * a person could write, every id that it refers to is there, and every preset resolves; an error
+ * has a place, or says that there was no memory.
  */
 #include "fuzz.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Templates and sources: what is taken has the secret in it once, and nothing that could end a header. */
+/* Templates and sources: what is taken has the secret in it once, and nothing that could end a
+ * header. */
 #include <stdlib.h>
 
 #include "fuzz.h"

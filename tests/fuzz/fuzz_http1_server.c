@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The first octet says in which steps the rest arrives from a client. However it arrives, the same is
- * told and answered; and what was judged is what a server behind the other codec reads.
+ * The first octet says in which steps the rest arrives from a client. However it arrives, the same
+ * is told and answered; and what was judged is what a server behind the other codec reads.
  */
 #include <stdlib.h>
 #include <string.h>

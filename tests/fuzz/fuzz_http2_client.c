@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A server of HTTP/2 says anything to three requests: the first octet is the step in which it comes. */
+/* A server of HTTP/2 says anything to three requests: the first octet is the step in which it
+ * comes. */
 #include "fuzz.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fields of a request of HTTP/2, on its way to a server of HTTP/1.1: http2_crossing.h has the format. */
+/* Fields of a request of HTTP/2, on its way to a server of HTTP/1.1: http2_crossing.h has the
+ * format. */
 #include "fuzz.h"
 
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A client of HTTP/2 says anything: the first octet is the step in which it comes, 0 for all at once. */
+/* A client of HTTP/2 says anything: the first octet is the step in which it comes, 0 for all at
+ * once. */
 #include "fuzz.h"
 
 #include <stdlib.h>

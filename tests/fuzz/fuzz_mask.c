@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The first octet says how long the secret is, the second how the text is cut: whatever the cut, the answer of the mask
- * is the same, the secret is not in it, and what is no part of it is as it was.
+ * The first octet says how long the secret is, the second how the text is cut: whatever the cut,
+ * the answer of the mask is the same, the secret is not in it, and what is no part of it is as it
+ * was.
  */
 #include <stdio.h>
 #include <stdlib.h>

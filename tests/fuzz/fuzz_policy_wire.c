@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A policy as the gate gets it: what is read prints to what reads the same, and is never a file's. */
+/* A policy as the gate gets it: what is read prints to what reads the same, and is never a file's.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The answer of a token endpoint, behind an octet for its status: a token is kept, or the credential has failed. */
+/* The answer of a token endpoint, behind an octet for its status: a token is kept, or the
+ * credential has failed. */
 #include <stdlib.h>
 
 #include "broker/refresh.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a source prints: what is taken lies in the room that was given, and what is refused leaves a reason. */
+/* What a source prints: what is taken lies in the room that was given, and what is refused leaves a
+ * reason. */
 #include <stdlib.h>
 
 #include "fuzz.h"

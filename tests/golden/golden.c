@@ -19,9 +19,9 @@
  *     answer  NAME ADDRESS                          => given | withheld
  *     host    PREFIX...                             what the host has, from here on
  *
- * NAME may be `-`. VERDICT is `allow` or `deny REASON`, then `step N`, `rule R`, `permission ID`, and
- * for an allow the marks check-name, literal, wildcard, default, private; what is left out is not compared,
- * but each mark that is set must be there.
+ * NAME may be `-`. VERDICT is `allow` or `deny REASON`, then `step N`, `rule R`, `permission ID`,
+ * and for an allow the marks check-name, literal, wildcard, default, private; what is left out is
+ * not compared, but each mark that is set must be there.
  *
  * A table of refusals begins with `table: refused`; each line is an entry and a piece of the
  * message, parted by ` => `. A table of accepted forms, `table: accepted`, has the canonical form

@@ -60,7 +60,8 @@ uint16_t rig_checksum(const void *p, size_t n, uint32_t sum);
 /* A blocking TCP socket connected to text:port; -1 with errno. Waits at most 3 s. */
 int rig_connect(const char *text, uint16_t port);
 int rig_connect_from(const char *text, uint16_t port, uint16_t source_port);
-/* How often a segment of this connection had to be sent again: after the connect, the SYN's count. */
+/* How often a segment of this connection had to be sent again: after the connect, the SYN's count.
+ */
 unsigned rig_sent_again(int fd);
 /* True when what is sent comes back within 3 s. Makes the socket blocking. */
 bool rig_echoes(int fd, size_t n);

@@ -169,7 +169,8 @@ static void all_that_happens_is_sealed(void **state)
 	forget(&f);
 }
 
-/* A gate that was taken over says what time it likes; entries after it have the right one all the same. */
+/* A gate that was taken over says what time it likes; entries after it have the right one all the
+ * same. */
 static void a_record_of_the_future_does_not_move_the_clock(void **state)
 {
 	struct world *w = *state;

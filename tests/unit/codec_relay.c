@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An exchange is there until both codecs have let go of it: each tells done or failed, or was reset.
+ * An exchange is there until both codecs have let go of it: each tells done or failed, or was
+ * reset.
  */
 #include "codec_relay.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * codec_relay: a server codec and a client codec of any versions back to back, any number of exchanges at once, with the
- * least that can stand between them. A request that no stream is free for waits.
+ * codec_relay: a server codec and a client codec of any versions back to back, any number of
+ * exchanges at once, with the least that can stand between them. A request that no stream is free
+ * for waits.
  */
 #ifndef SG_TESTS_CODEC_RELAY_H
 #define SG_TESTS_CODEC_RELAY_H
@@ -16,7 +17,8 @@ typedef struct codec *codec_new_fn(const struct codec_events *events, void *ctx)
 struct codec_relay {
 	struct codec *server, *client; /* owned */
 	struct relay_exchange *exchanges;
-	/* May be NULL. Called for every request before an octet of it goes on. False: it gets 403. */
+	/* May be NULL. Called for every request before an octet of it goes on. False: it gets 403.
+	 */
 	bool (*judge)(void *ctx, struct message *request);
 	/* May be NULL. More of the body of the request judged last; `whole`: it ended with that. */
 	void (*body)(void *ctx, struct span octets, bool whole);

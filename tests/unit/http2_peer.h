@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http2_peer: a client or a server of HTTP/2 that is nghttp2's own, in memory, as what the codecs talk to.
+ * http2_peer: a client or a server of HTTP/2 that is nghttp2's own, in memory, as what the codecs
+ * talk to.
  *
- * Octets of bodies are a pattern of their offset, so that one which is lost, doubled or changed is seen.
- * What a server does is in the path:
+ * Octets of bodies are a pattern of their offset, so that one which is lost, doubled or changed is
+ * seen. What a server does is in the path:
  *
  *	/octets/N	N octets, then the trailer x-sum: N
  *	/echo		the octets of the request as they come, then grpc-status: 0
@@ -26,8 +27,8 @@ enum { PEER_STREAMS = 512, PEER_HEADS = 4096 };
 struct peer_stream {
 	int32_t id;
 	char path[64];
-	char heads
-		[PEER_HEADS]; /* "name: value\n" of all heads and trailers; an empty line after each */
+	char heads[PEER_HEADS]; /* "name: value\n" of all heads and trailers; an empty line after
+				   each */
 	size_t heads_n;
 	uint64_t to_send, sent, received;
 	size_t held;  /* received, and no window was opened for it */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http2_wire: frames of HTTP/2 made and read by hand (RFC 9113, 4.1), as no library would send them.
+ * http2_wire: frames of HTTP/2 made and read by hand (RFC 9113, 4.1), as no library would send
+ * them.
  */
 #ifndef SG_TESTS_HTTP2_WIRE_H
 #define SG_TESTS_HTTP2_WIRE_H
@@ -33,7 +34,8 @@ struct wire {
 void wire_preface(struct wire *w); /* of a client, and empty SETTINGS */
 void wire_frame(struct wire *w, uint8_t type, uint8_t flags, uint32_t id, struct span payload);
 void wire_u32_frame(struct wire *w, uint8_t type, uint32_t id, uint32_t value);
-/* A field, literal, no table, no Huffman code (RFC 7541, 6.2.2). Names and values under 127 octets. */
+/* A field, literal, no table, no Huffman code (RFC 7541, 6.2.2). Names and values under 127 octets.
+ */
 void wire_field(struct buf *b, const char *name, const char *value);
 /* "name", "value", ..., NULL in one HEADERS frame. */
 void wire_headers(struct wire *w, uint32_t id, uint8_t flags, const char *const *fields);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* malformed_http: what no reader of HTTP/1.1 may take, the gate's guard and the broker's codecs alike. */
+/* malformed_http: what no reader of HTTP/1.1 may take, the gate's guard and the broker's codecs
+ * alike. */
 #ifndef SG_TESTS_MALFORMED_HTTP_H
 #define SG_TESTS_MALFORMED_HTTP_H
 

@@ -426,7 +426,8 @@ static bool reaches_private(const struct views *w)
 	return false;
 }
 
-/* The authors in the order of the steps; what the organisation denies is not own rules' to allow. */
+/* The authors in the order of the steps; what the organisation denies is not own rules' to allow.
+ */
 static struct answer judge_connection(const struct policy *p, const struct host_prefixes *host,
 				      const struct destination *d)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Logs that prove themselves, and are not what they should be; and one that is written meanwhile. */
+/* Logs that prove themselves, and are not what they should be; and one that is written meanwhile.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

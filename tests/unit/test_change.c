@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changes of a policy, as `sandgate net` asks for them: what follows, and that it is all or nothing. */
+/* Changes of a policy, as `sandgate net` asks for them: what follows, and that it is all or
+ * nothing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -167,7 +168,8 @@ static void a_preset_leaves_what_is_personal(void **state)
 		      "{network: deny, permissions: ['github:as-you']}");
 }
 
-/* What the preset would let go of is there to be removed; of what is personal it is the only way. */
+/* What the preset would let go of is there to be removed; of what is personal it is the only way.
+ */
 static void what_is_removed_need_not_outlast_the_preset(void **state)
 {
 	assert_change("{permissions: [time, 'github:as-you']}",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* docs/policy.md, "Credentials": what a policy may say of secrets, and what it refuses with which words. */
+/* docs/policy.md, "Credentials": what a policy may say of secrets, and what it refuses with which
+ * words. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -227,7 +228,8 @@ static void without_the_broker_nothing_starts(void **state)
 		"no rule admits a.example"));
 }
 
-/* catalogue.md: "signed in as you" is the person's credential, in the form that each service takes. */
+/* catalogue.md: "signed in as you" is the person's credential, in the form that each service takes.
+ */
 static void permissions_have_their_credentials(void **state)
 {
 	static const char *const forms[] = {"Authorization at github.com",

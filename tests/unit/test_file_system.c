@@ -382,7 +382,8 @@ static void what_is_sandgates_own_cannot_be_made(void **state)
 	assert_refused(&r, "mkdir -p /home/u/.config/sandgate");
 }
 
-/* A cover goes away with the folder above it, when that is moved: nothing moves what is mounted on. */
+/* A cover goes away with the folder above it, when that is moved: nothing moves what is mounted on.
+ */
 static void what_leads_to_sandgates_own_stays_in_its_place(void **state)
 {
 	static const char *const rw[] = {"/home/u", NULL}, *const ro[] = {"/home/u/.local", NULL};
@@ -403,7 +404,8 @@ static void what_leads_to_sandgates_own_stays_in_its_place(void **state)
 	assert_mount(&p, "/home/u/p", MOUNT_RW);
 	assert_null(at(&p, "/home/u/.config"));
 	file_plan_free(&p);
-	/* What is hidden or read-only further down stays there as well: the next run looks for it there. */
+	/* What is hidden or read-only further down stays there as well: the next run looks for it
+	 * there. */
 	r = in("/home/u/p");
 	r.hide = hide;
 	r.ro = below;

@@ -229,7 +229,8 @@ static void the_groups_of_refusals_outlive_a_killed_gate(void **state)
 }
 
 /* While one gate is dead and the next is not there, what was counted is told all the same. */
-/* One that was taken over says what it likes: sums with it must not be the end of the supervisor. */
+/* One that was taken over says what it likes: sums with it must not be the end of the supervisor.
+ */
 static void a_number_without_bounds_is_bounded(void **state)
 {
 	json_t *answer =

@@ -460,7 +460,8 @@ static void a_refused_datagram_and_echo_are_noted(void **state)
 	expect_none();
 }
 
-/* SCTP, GRE, ESP and the like: no rule is about them, and they are refused and noted all the same. */
+/* SCTP, GRE, ESP and the like: no rule is about them, and they are refused and noted all the same.
+ */
 static void a_protocol_that_is_not_carried_is_noted(void **state)
 {
 	enum { SCTP = 132 };

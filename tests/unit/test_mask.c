@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* broker.md 4: an echo of a secret in an answer is masked, in whatever shape and across any split. */
+/* broker.md 4: an echo of a secret in an answer is masked, in whatever shape and across any split.
+ */
 #include "vault_rig.h"
 
 #include "broker/carrier.h"
@@ -18,7 +19,8 @@ static void answer(struct rig *r, const char *const *fields)
 			message_add(&r->m, span_of_string(fields[0]), span_of_string(fields[1])));
 }
 
-/* Each octet of `s` by its own letter of `how`: as it is, %XX, %xx, \uXXXX; the letters go round. */
+/* Each octet of `s` by its own letter of `how`: as it is, %XX, %xx, \uXXXX; the letters go round.
+ */
 static void spell(struct buf *out, const char *s, const char *how)
 {
 	char text[8];
@@ -66,7 +68,8 @@ static void echo(struct buf *out, const char *secret, unsigned i)
 		spell(out, secret, hows[i]);
 		return;
 	}
-	/* base64 with 0 to 2 octets before it, or as Basic, in both alphabets; the last ones percent-encoded. */
+	/* base64 with 0 to 2 octets before it, or as Basic, in both alphabets; the last ones
+	 * percent-encoded. */
 	snprintf(inner, sizeof(inner), "%s%s%s", (const char *[]){"", "u", "ux", "user:"}[i % 4],
 		 secret, i % 3 ? "" : "-behind");
 	put_base64(i < 15 ? out : &b, inner, i % 2 ? base64_std : base64_url);
@@ -90,7 +93,8 @@ static void assert_no_trace(struct span text, const char *secret)
 	assert_null(memmem(text.p, text.n, secret, strlen(secret)));
 }
 
-/* As the way of a body has it: what is not ready comes again with what follows; the last of it goes as it is. */
+/* As the way of a body has it: what is not ready comes again with what follows; the last of it goes
+ * as it is. */
 static void feed(struct rig *r, const uint8_t *text, size_t n, size_t step, uint8_t *out)
 {
 	struct mask *m = mask_new(r->v, &r->m);
@@ -238,7 +242,8 @@ static void fields_of_answers_and_trailers_are_masked(void **state)
 	}
 }
 
-/* The parts of one credential: what was sent last, what is sent now, and what it is fetched with. */
+/* The parts of one credential: what was sent last, what is sent now, and what it is fetched with.
+ */
 static void every_part_is_masked(void **state)
 {
 	static const struct {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The organisation's signature: right for the exact octets and the one key, and for nothing else. */
+/* The organisation's signature: right for the exact octets and the one key, and for nothing else.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

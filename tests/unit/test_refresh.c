@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* demands.md 51: OAuth tokens are refreshed outside of the sandbox (RFC 6749, 6); what fails says why. */
+/* demands.md 51: OAuth tokens are refreshed outside of the sandbox (RFC 6749, 6); what fails says
+ * why. */
 #include "vault_rig.h"
 
 #include <time.h>

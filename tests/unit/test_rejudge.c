@@ -421,7 +421,8 @@ static void a_flow_that_has_said_nothing_goes_on_under_the_new_policy(void **sta
 	rig_close(&raw);
 }
 
-/* The client had sent all it wanted, and its end had been passed on: that is no reason for a FIN. */
+/* The client had sent all it wanted, and its end had been passed on: that is no reason for a FIN.
+ */
 static void a_half_closed_flow_is_reset_too(void **state)
 {
 	struct rig_flow gone;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where secrets come from (docs/policy.md, "Credentials"); what fails names the source and never the secret. */
+/* Where secrets come from (docs/policy.md, "Credentials"); what fails names the source and never
+ * the secret. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Known answers. "s3": the examples of "Authenticating Requests: Using the Authorization Header" in the Amazon S3 API
- * Reference. "service" and "iam": the test suite of Signature Version 4, and its example in the IAM User Guide.
+ * Known answers. "s3": the examples of "Authenticating Requests: Using the Authorization Header" in
+ * the Amazon S3 API Reference. "service" and "iam": the test suite of Signature Version 4, and its
+ * example in the IAM User Guide.
  */
 #include <setjmp.h>
 #include <stdarg.h>

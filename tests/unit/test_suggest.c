@@ -45,7 +45,8 @@ static struct suggestions begin(char *const *on)
 	return (struct suggestions){.catalogue = catalogue_builtin(), .on = on};
 }
 
-/* What one permission covers is one suggestion, whichever of its hosts was tried, and counted exactly. */
+/* What one permission covers is one suggestion, whichever of its hosts was tried, and counted
+ * exactly. */
 static void a_permission_stands_for_its_hosts(void **state)
 {
 	struct suggestions s = begin(NULL);

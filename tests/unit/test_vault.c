@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* demands.md 50 and 51, and "Credential leak": where a secret goes, and every way that it must not. */
+/* demands.md 50 and 51, and "Credential leak": where a secret goes, and every way that it must not.
+ */
 #include "vault_rig.h"
 
 #include <time.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where copies of a secret lie in this process: its memory is searched, as one would who reads a core file or
- * the swap. The secret is made of two halves that stand nowhere together, and is searched for in halves.
+ * Where copies of a secret lie in this process: its memory is searched, as one would who reads a
+ * core file or the swap. The secret is made of two halves that stand nowhere together, and is
+ * searched for in halves.
  */
 #include "vault_rig.h"
 
@@ -21,8 +22,8 @@ struct region {
 };
 
 /*
- * A line of smaps: "7f00-7f01 rw-p ..." begins a region, and "VmFlags: ... wf ..." says that it is wiped in a child, as
- * only locked.h has it: a sanitizer does not lock what it is asked to.
+ * A line of smaps: "7f00-7f01 rw-p ..." begins a region, and "VmFlags: ... wf ..." says that it is
+ * wiped in a child, as only locked.h has it: a sanitizer does not lock what it is asked to.
  */
 static size_t read_regions(struct region *out, size_t max)
 {
@@ -46,8 +47,8 @@ static size_t read_regions(struct region *out, size_t max)
 }
 
 /*
- * Octet by octet, so that the search itself leaves no copy; and with memory that a sanitizer guards, which is looked at
- * like any other.
+ * Octet by octet, so that the search itself leaves no copy; and with memory that a sanitizer
+ * guards, which is looked at like any other.
  */
 #define unguarded __attribute__((no_sanitize("address", "undefined")))
 

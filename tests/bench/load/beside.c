@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is refused, RATE times a second: datagrams, or connections one after the other; alone, or next
- * to one connection that is allowed: how fast its octets go, and how long its round trips take.
+ * What is refused, RATE times a second: datagrams, or connections one after the other; alone, or
+ * next to one connection that is allowed: how fast its octets go, and how long its round trips
+ * take.
  */
 #include <pthread.h>
 #include <stdatomic.h>
