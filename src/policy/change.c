@@ -329,35 +329,3 @@ int policy_apply_change(const struct policy *from, const struct policy_change *c
 	*changed = !is_same(from, to);
 	return 0;
 }
-
-/* ---- What is asked first ---- */
-
-static const char *question_of_permission(const struct catalogue *c, const char *id)
-{
-	const struct permission *p = catalogue_permission(c, id);
-
-	if (!p || !p->asks)
-		return NULL;
-	return p->warning ? p->warning : p->says;
-}
-
-static const char *question_of_preset(const struct catalogue *c, const char *name)
-{
-	const struct preset *p = catalogue_preset(c, name);
-
-	if (!p || !p->asks)
-		return NULL;
-	return p->warning ? p->warning : p->says;
-}
-
-const char *policy_change_question(const struct policy_change *change, const struct catalogue *c)
-{
-	const char *question = change->preset ? question_of_preset(c, change->preset) : NULL;
-
-	for (const char *const *item = change->allow; !question && item && *item; item++) {
-		question = question_of_permission(c, *item);
-		if (!question)
-			question = question_of_preset(c, *item);
-	}
-	return question;
-}

@@ -22,12 +22,6 @@ int policy_apply_change(const struct policy *from, const struct policy_change *c
 			const struct policy_sources *s, struct policy *to, bool *changed,
 			struct err *e) sg_must_check;
 
-/*
- * What would have to be asked first: the warning of the first item that asks (`web`, `open`), or
- * NULL when nothing does.
- */
-const char *policy_change_question(const struct policy_change *change, const struct catalogue *c);
-
 int policy_copy(const struct policy *from, struct policy *to, struct err *e) sg_must_check;
 
 #endif

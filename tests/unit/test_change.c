@@ -258,20 +258,6 @@ static void what_the_organisation_holds_cannot_be_changed(void **state)
 	organisation_free(&organisation);
 }
 
-static void some_items_ask_first(void **state)
-{
-	const struct catalogue *c = &little_catalogue;
-
-	assert_null(policy_change_question(ALLOW("github", "a.example"), c));
-	assert_string_equal(policy_change_question(ALLOW("github", "web"), c),
-			    "it could send your code anywhere");
-	assert_string_equal(policy_change_question(ALLOW("open"), c), "everything public");
-	assert_string_equal(policy_change_question(PRESET("open"), c), "everything public");
-	assert_null(policy_change_question(PRESET("standard"), c));
-	assert_null(policy_change_question(DENY("web"), c));
-	assert_null(policy_change_question(&(struct policy_change){0}, c));
-}
-
 static void a_copy_is_whole(void **state)
 {
 	struct policy p, copy;
@@ -306,7 +292,6 @@ int main(void)
 		cmocka_unit_test(it_is_all_or_nothing),
 		cmocka_unit_test(the_parts_come_in_one_order),
 		cmocka_unit_test(what_the_organisation_holds_cannot_be_changed),
-		cmocka_unit_test(some_items_ask_first),
 		cmocka_unit_test(a_copy_is_whole),
 	};
 
