@@ -69,7 +69,7 @@ def world(request, worlds):
     marker = request.node.get_closest_marker("world")
     made = worlds.get(**(marker.kwargs if marker else {}))
     made.machine.use_resolver(made.usual_resolver)
-    made.start_watching()
+    made.start_test()
     yield made
     made.reset()
 

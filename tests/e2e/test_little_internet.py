@@ -2,8 +2,10 @@
 """The ground that the other tests stand on, tried with direct clients and no sandbox."""
 
 import time
+from types import SimpleNamespace
 
-from internet.world import BLACKHOLE4, PROHIBITED4, UNREACHABLE4, World
+from internet.capture import ACK, RST, SYN, TCP
+from internet.world import (BLACKHOLE4, PROHIBITED4, UNREACHABLE4, World, without_late_resets)
 
 
 def test_a_world_is_up_in_well_under_a_second():
@@ -69,3 +71,13 @@ def test_a_machine_behind_nat_shows_another_address(worlds):
     assert site.connections[0].client[0] == "93.188.0.2"
     assert {p.source for p in world.left_the_host()} == {"192.168.77.2"}
     world.reset()
+
+
+def test_only_a_bare_reset_of_an_earlier_connection_is_passed_over():
+    def packet(port, flags, payload=b""):
+        return SimpleNamespace(source="192.168.77.2", source_port=port, destination="93.184.0.9",
+                               port=7000, protocol=TCP, flags=flags, payload=payload)
+    earlier = [packet(1, SYN), packet(2, SYN)]
+    since = [packet(1, RST), packet(1, RST, b"x"), packet(1, ACK), packet(2, SYN), packet(2, RST),
+             packet(3, RST)]
+    assert without_late_resets(since, earlier, since) == since[1:]

@@ -15,7 +15,7 @@ import socket
 import threading
 
 from . import dns, pki, web
-from .capture import Capture
+from .capture import RST, SYN, TCP, Capture
 from .machine import Machine
 from .netns import Place
 
@@ -76,7 +76,7 @@ class World:
         self._at_reset = []
         self._owned = set()
         self._next = 0
-        self._mark = 0
+        self._mark = self._test_mark = 0
 
     # Set-up.
 
@@ -254,6 +254,11 @@ class World:
 
     # The judge.
 
+    def start_test(self):
+        """What connections of earlier tests still have to say is no longer held against anybody."""
+        self.start_watching()
+        self._test_mark = self._mark
+
     def start_watching(self):
         """What happened before now is no longer held against anybody."""
         self._mark = self.capture.mark()
@@ -263,6 +268,10 @@ class World:
         resolver unless dns=True; only those to an address, or those for which where(packet)."""
         packets = [p for p in self.capture.since(self._mark)
                    if p.device in _NEAR_ENDS and not _is_set_up(p)]
+        if any(_is_reset(p) for p in packets):
+            everything = self.capture.since(0)
+            packets = without_late_resets(packets, everything[:self._test_mark],
+                                          everything[self._test_mark:])
         if not dns:
             packets = [p for p in packets if not (p.port == 53 and p.destination in
                                                   (ROUTER4, ROUTER6))]
@@ -277,6 +286,22 @@ def _is_set_up(packet):
     """The kernel's own report of its groups, a while after a link is made (RFC 3810, 5.2.14)."""
     return (packet.raw[6:12] in _LINK_MACS and packet.source == "::"
             and packet.destination == "ff02::16" and packet.raw[54] == 58 and packet.raw[62] == 143)
+
+
+def _connection(packet):
+    return packet.source, packet.source_port, packet.destination, packet.port
+
+
+def _is_reset(packet):
+    return packet.protocol == TCP and packet.flags & (RST | SYN) == RST and not packet.payload
+
+
+def without_late_resets(packets, earlier, since):
+    """A server of an earlier test that closes late is answered by the machine's kernel, for a socket
+    that is gone: a reset without an octet, of a connection that began before this test."""
+    begun, begun_anew = ({_connection(p) for p in part if p.protocol == TCP and (p.flags or 0) & SYN}
+                         for part in (earlier, since))
+    return [p for p in packets if not (_is_reset(p) and _connection(p) in begun - begun_anew)]
 
 
 async def _closed(server):
