@@ -453,8 +453,11 @@ uint32_t datagrams_open(const struct datagrams *d)
 static struct verdict judge_flow_again(const struct datagram_flow *fl)
 {
 	const struct gate *g = fl->table->gate;
-	struct destination d = {
-		DEST_CONNECT, flow_name_of(fl), &fl->dialled, fl->dst.port, PROTO_UDP, NULL, NULL};
+	struct destination d = {.kind = DEST_CONNECT,
+				.name = flow_name_of(fl),
+				.addr = &fl->dialled,
+				.port = fl->dst.port,
+				.proto = PROTO_UDP};
 	struct admitted a = {.dst = &fl->dst,
 			     .dialled = &fl->dialled,
 			     .proto = fl->proto,

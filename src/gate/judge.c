@@ -33,7 +33,8 @@ static void judge_host_port(const struct gate *g, uint16_t port, enum proto prot
 	static const struct addr loopback_v4 = {{[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1}};
 	static const struct addr loopback_v6 = {{[15] = 1}};
 	static const char alias[] = "host.sandgate.internal";
-	struct destination d = {DEST_CONNECT, &out->name, NULL, port, proto, NULL, NULL};
+	struct destination d = {
+		.kind = DEST_CONNECT, .name = &out->name, .port = port, .proto = proto};
 
 	if (name_parse_ascii(alias, sizeof(alias) - 1, &out->name) != NAME_OK)
 		abort();
@@ -88,8 +89,11 @@ static void judge_synthetic(const struct gate *g, const struct endpoint *dst, en
 	keep_name(out, name);
 	n = names_real_addresses(g->names, &out->name, loop_now(g->loop), real, DIAL_MAX);
 	for (size_t i = 0; i < n; i++) {
-		struct destination d = {DEST_CONNECT, &out->name, &real[i], dst->port,
-					proto,	      NULL,	  NULL};
+		struct destination d = {.kind = DEST_CONNECT,
+					.name = &out->name,
+					.addr = &real[i],
+					.port = dst->port,
+					.proto = proto};
 		struct verdict v;
 
 		decide(g->rules, g->host, &d, &v);
@@ -164,7 +168,8 @@ static void settle(struct judged *out, const struct verdict *v, const struct nam
 static void judge_real(const struct gate *g, const struct endpoint *dst, enum proto proto,
 		       struct judged *out)
 {
-	struct destination d = {DEST_CONNECT, NULL, &dst->addr, dst->port, proto, NULL, NULL};
+	struct destination d = {
+		.kind = DEST_CONNECT, .addr = &dst->addr, .port = dst->port, .proto = proto};
 	struct bound_names names = {0};
 	bool address_allowed;
 
@@ -223,7 +228,8 @@ static struct verdict refusal_for(enum reason r, const struct verdict *v)
 static struct verdict judge_unseen_name(const struct gate *g, const struct admitted *a,
 					const struct verdict *v)
 {
-	struct destination d = {DEST_CONNECT, NULL, a->dialled, a->dst->port, a->proto, NULL, NULL};
+	struct destination d = {
+		.kind = DEST_CONNECT, .addr = a->dialled, .port = a->dst->port, .proto = a->proto};
 	struct bound_names names = {0};
 
 	if (!v->by_default)

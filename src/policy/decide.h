@@ -52,6 +52,9 @@ enum reason {
 	REASON_CREDENTIAL_MISSING, /* its source failed */
 	REASON_CREDENTIAL_REFUSED, /* the sandbox brought one, or a placeholder, that does not
 				      belong there */
+	REASON_PROXY_ONLY,	   /* `brokered`: admitted, but only through the proxy port */
+	REASON_BROKER_DOWN,	   /* its requests have to be seen, and there is nobody to see them */
+	REASON_LOG_FULL, /* it uses a credential, and the audit log cannot be written */
 	REASONS,		   /* count */
 };
 
@@ -83,6 +86,7 @@ struct destination {
 	uint16_t port;		 /* 0 for ICMP and for a lookup */
 	enum proto proto;
 	const char *method, *path; /* NULL: not seen */
+	bool by_proxy; /* asked for through the proxy port: `brokered` admits nothing else */
 };
 
 /*

@@ -112,6 +112,18 @@ struct limits {
 	uint64_t bytes_out_per_host;	    /* 0: no limit */
 };
 
+/* A host of `inspect:` or `splice:`: HOST, *.DOMAIN, with a port when it is not 443. */
+struct host_pattern {
+	char *name;    /* canonical and owned; of a wildcard without "*." */
+	uint16_t port; /* 443 unless written */
+	bool below;    /* every name below it, and not itself */
+};
+
+struct host_list {
+	struct host_pattern *v;
+	size_t n;
+};
+
 struct rule_list {
 	struct rule *v;
 	size_t n, cap;
@@ -148,6 +160,10 @@ struct policy {
 	struct publish *publish;
 	size_t n_publish;
 	struct credential_list credentials;
+	bool inspect_all; /* `inspect: all` */
+	struct host_list
+		inspect;	 /* TLS to these is opened beside what rules and credentials need */
+	struct host_list splice; /* TLS to these stays closed, whatever else asks for it */
 	struct limits limits;
 	struct resolved resolved;
 };

@@ -350,13 +350,11 @@ static const char *remedy_of(const struct remedy_for *who, const char *target, e
 	struct destination d;
 
 	parse_target(target, &t);
-	d = (struct destination){DEST_CONNECT,
-				 t.has_name ? &t.name : NULL,
-				 t.has_addr ? &t.addr : NULL,
-				 t.port,
-				 t.proto,
-				 NULL,
-				 NULL};
+	d = (struct destination){.kind = DEST_CONNECT,
+				 .name = t.has_name ? &t.name : NULL,
+				 .addr = t.has_addr ? &t.addr : NULL,
+				 .port = t.port,
+				 .proto = t.proto};
 	return remedy_format(who, &d, r, out);
 }
 

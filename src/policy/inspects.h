@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * inspects: which connections have to be opened so that their requests are seen: methods and paths of
+ * rules, operations of permissions, credentials, `inspect:`. Pure; the gate, the broker, the
+ * supervisor and `net explain` ask the same functions.
+ */
+#ifndef SG_POLICY_INSPECTS_H
+#define SG_POLICY_INSPECTS_H
+
+#include "policy/decide.h"
+#include "policy/permission.h"
+
+enum inspects_why {
+	INSPECTS_NOT,	      /* carried as it is */
+	INSPECTS_RULES,	      /* a rule names methods or paths */
+	INSPECTS_OPERATIONS,  /* a permission that admits it is for some operations only */
+	INSPECTS_CREDENTIALS, /* a credential is bound to it */
+	INSPECTS_LISTED,      /* `inspect:` */
+};
+
+/*
+ * Do requests to this name and port (TCP) have to be seen, and why? `splice:` stands above all of
+ * it. `addr` is that the connection goes to, or NULL.
+ */
+enum inspects_why policy_inspects(const struct ruleset *rs, const struct catalogue *c,
+				  const struct host_prefixes *host, const struct name *name,
+				  const struct addr *addr, uint16_t port);
+
+/*
+ * Could any connection under this resolved policy come to be inspected, or does it need the proxy port
+ * (`brokered`)? Then a broker is started.
+ */
+bool policy_needs_broker(const struct policy *p, const struct catalogue *c);
+
+/*
+ * The names that the sandbox's authority is to be held to: hosts of permissions that have operations
+ * (whether on or not: one may be switched on while it runs), of credentials, of rules with methods or
+ * paths, of `inspect:`; "*.DOMAIN" for those below. Sorted, NULL-terminated, the caller's, to be freed
+ * with string_list_free(). NULL with `*any` true: `inspect: all`, or a rule by address. NULL with
+ * `*any` false: no memory.
+ */
+char **policy_inspected_names(const struct policy *p, const struct catalogue *c, bool *any);
+
+#endif
