@@ -75,7 +75,8 @@ bool record_valid(const struct record *r)
 	if (r->has_name && !is_name(&r->name))
 		return false;
 	return is_text(r->method, sizeof(r->method)) && is_text(r->path, sizeof(r->path)) &&
-	       is_text(r->rule, sizeof(r->rule)) && is_text(r->permission, sizeof(r->permission));
+	       is_text(r->rule, sizeof(r->rule)) && is_text(r->permission, sizeof(r->permission)) &&
+	       is_text(r->credential, sizeof(r->credential));
 }
 
 void record_put_text(char *out, size_t size, struct span s)

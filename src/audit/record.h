@@ -41,7 +41,8 @@ enum {
 	RECORD_METHOD_MAX = 24,
 	RECORD_PATH_MAX = 256,
 	RECORD_RULE_MAX = 160,
-	RECORD_PERMISSION_MAX = 40
+	RECORD_PERMISSION_MAX = 40,
+	RECORD_CREDENTIAL_MAX = 160,
 };
 
 /* All text is NUL-terminated printable ASCII, cut when longer. */
@@ -62,6 +63,8 @@ struct record {
 	char path[RECORD_PATH_MAX];		/* without its query */
 	char rule[RECORD_RULE_MAX];		/* empty: none */
 	char permission[RECORD_PERMISSION_MAX]; /* that the rule stands for */
+	/* That the request was sent with: its place, "Authorization at api.example.com"; empty. */
+	char credential[RECORD_CREDENTIAL_MAX];
 };
 
 /* Cumulative, of the sandbox's whole life; only ever grow. Written by the gate alone. */

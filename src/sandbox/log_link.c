@@ -20,12 +20,12 @@ static const uint64_t mib = UINT64_C(1024) * 1024;
 /*
  * Of a passing sandbox it need not outlive the supervisor: memory, and only what is touched of it.
  */
-static int open_ring_file(const struct log_link *l)
+static int open_ring_file(const struct log_link *l, const char *name)
 {
 	int fd;
 
 	if (l->setup.lasting)
-		return openat(l->folder, "ring", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+		return openat(l->folder, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	fd = memfd_create("sandgate-ring", MFD_CLOEXEC);
 	if (fd >= 0 && ftruncate(fd, (off_t)ring_size()) < 0) {
 		close(fd);
@@ -35,27 +35,40 @@ static int open_ring_file(const struct log_link *l)
 }
 
 /* One of another version has nothing that the audit log does not have: the sealer sets it right. */
-static int map_ring(struct log_link *l, struct err *e)
+static int map_ring(const struct log_link *l, const char *name, int *file, struct ring **ring,
+		    struct err *e)
 {
-	l->ring_file = open_ring_file(l);
-	if (l->ring_file < 0)
+	*file = open_ring_file(l, name);
+	if (*file < 0)
 		return err_set(e, "the ring of records: %s", err_why(errno));
-	l->ring = ring_map(l->ring_file, e);
-	if (!l->ring && errno == EBADMSG && ftruncate(l->ring_file, 0) == 0)
-		l->ring = ring_map(l->ring_file, e);
-	return l->ring ? 0 : -1;
+	*ring = ring_map(*file, e);
+	if (!*ring && errno == EBADMSG && ftruncate(*file, 0) == 0)
+		*ring = ring_map(*file, e);
+	return *ring ? 0 : -1;
+}
+
+/* Its last writer may have been killed on its way to wake the sealer. */
+static void mend(const struct log_link *l, struct ring *ring)
+{
+	const uint64_t one = 1;
+
+	ring_mend(ring);
+	if (write(l->wake, &one, sizeof(one)) < 0)
+		errno = 0;
 }
 
 void log_link_mend(struct log_link *l)
 {
-	const uint64_t one = 1;
+	if (l->ring)
+		mend(l, l->ring);
+}
 
-	if (!l->ring)
-		return;
-	ring_mend(l->ring);
-	/* The last gate may have been killed on its way to wake the sealer. */
-	if (write(l->wake, &one, sizeof(one)) < 0)
-		errno = 0;
+int log_link_prepare_broker(struct log_link *l, struct err *e)
+{
+	if (!l->broker_ring && map_ring(l, "ring-broker", &l->broker_ring_file, &l->broker_ring, e))
+		return -1;
+	mend(l, l->broker_ring);
+	return 0;
 }
 
 /* --- the start --- */
@@ -82,7 +95,7 @@ int log_link_open(struct log_link *l, struct sealer *sealer, const struct runtim
 		.keep_segments = sources->settings.audit_keep_segments,
 		.tells = log_beyond_has_anchor(&l->anchor),
 	};
-	if (map_ring(l, e))
+	if (map_ring(l, "ring", &l->ring_file, &l->ring, e))
 		return -1;
 	ring_mend(l->ring);
 	l->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -174,8 +187,11 @@ void log_link_close(struct log_link *l, json_t *entry)
 	if (passing)
 		log_folder_remove(l->setup.sandbox);
 	ring_unmap(l->ring);
+	ring_unmap(l->broker_ring);
 	if (l->ring_file >= 0)
 		close(l->ring_file);
+	if (l->broker_ring_file >= 0)
+		close(l->broker_ring_file);
 	if (l->wake >= 0)
 		close(l->wake);
 	if (l->folder >= 0)

@@ -26,15 +26,18 @@ enum { SEALER_STOP_MS = 5000 };
 struct log_link {
 	struct sealer *sealer;
 	struct sealer_setup setup;
-	int folder, ring_file, wake;
+	int folder, ring_file, broker_ring_file;
+	int wake;		    /* of the sealer, by either ring */
 	struct ring *ring;	    /* for the gate; NULL: there is none */
+	struct ring *broker_ring;   /* for the broker; NULL: none was needed yet */
 	struct restarts restarts;   /* of the sealer */
 	struct audit_anchor anchor; /* borrowed from the settings */
 	pid_t anchoring;	    /* the child that hands a checkpoint out, or 0 */
 	mono_t anchor_at;	    /* the next one not before */
 };
 
-#define LOG_LINK_NONE ((struct log_link){.folder = -1, .ring_file = -1, .wake = -1})
+#define LOG_LINK_NONE \
+	((struct log_link){.folder = -1, .ring_file = -1, .broker_ring_file = -1, .wake = -1})
 
 /*
  * Opens the folder, makes the ring, starts the sealer. `sealer` and the name in `dir` are borrowed.
@@ -46,6 +49,12 @@ int log_link_open(struct log_link *l, struct sealer *sealer, const struct runtim
 
 /* No gate lives, and one is about to be started. */
 void log_link_mend(struct log_link *l);
+
+/*
+ * No broker lives, and one is about to be started: makes `broker_ring` when there is none yet, also
+ * while the sealer runs. 0 or -1 with the message.
+ */
+int log_link_prepare_broker(struct log_link *l, struct err *e) sg_must_check;
 
 /*
  * The sealer has ended. Starts another: 0 and how it ended in `e`, to be told; or -1 with the
