@@ -102,6 +102,77 @@ int credential_list_copy(const struct credential_list *from, struct credential_l
 	return 0;
 }
 
+/* ---- The same ---- */
+
+static bool is_same_text(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+static bool are_same_texts(char *const *a, char *const *b)
+{
+	if (!a || !b)
+		return a == b;
+	for (; *a && *b; a++, b++)
+		if (strcmp(*a, *b) != 0)
+			return false;
+	return !*a && !*b;
+}
+
+static bool is_same_refresh(const struct credential_refresh *a, const struct credential_refresh *b)
+{
+	if (!a || !b)
+		return a == b;
+	return is_same_text(a->url, b->url) && is_same_text(a->client_id, b->client_id) &&
+	       is_same_text(a->client_secret, b->client_secret) && is_same_text(a->scope, b->scope);
+}
+
+bool credential_is_same(const struct credential *a, const struct credential *b)
+{
+	return a->port == b->port && a->slot == b->slot && a->pin == b->pin &&
+	       is_same_text(a->host, b->host) && is_same_text(a->name, b->name) &&
+	       is_same_text(a->value, b->value) && are_same_texts(a->methods, b->methods) &&
+	       are_same_texts(a->paths, b->paths) && is_same_text(a->from, b->from) &&
+	       is_same_text(a->env, b->env) && is_same_refresh(a->refresh, b->refresh);
+}
+
+static bool has(const struct credential_list *list, const struct credential *c)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (credential_is_same(&list->v[i], c))
+			return true;
+	return false;
+}
+
+static int append(struct credential_list *list, const struct credential *c)
+{
+	struct credential *v = reallocarray(list->v, list->n + 1, sizeof(*v));
+
+	if (!v)
+		return -ENOMEM;
+	list->v = v;
+	if (copy_one(c, &v[list->n])) {
+		list->n++;
+		return 0;
+	}
+	credential_clear(&v[list->n]);
+	return -ENOMEM;
+}
+
+int credential_list_grow(struct credential_list *list, const struct credential_list *from)
+{
+	size_t before = list->n;
+
+	for (size_t i = 0; i < from->n; i++) {
+		if (has(list, &from->v[i]) || append(list, &from->v[i]) == 0)
+			continue;
+		while (list->n > before)
+			credential_clear(&list->v[--list->n]);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
 /* ---- Places ---- */
 
 static const char *header_of(const struct credential *c)

@@ -59,6 +59,17 @@ void credential_list_free(struct credential_list *list);
 int credential_list_copy(const struct credential_list *from,
 			 struct credential_list *to) sg_must_check;
 
+/* Are they the same in all that they say? */
+bool credential_is_same(const struct credential *a, const struct credential *b);
+
+/*
+ * Appends those of `from` that are not in it. It is how credentials are numbered, by the supervisor
+ * and the broker alike: a policy that is changed gives none of the numbers to another. 0 or -ENOMEM,
+ * then what was there still is.
+ */
+int credential_list_grow(struct credential_list *list,
+			 const struct credential_list *from) sg_must_check;
+
 /* Do both put something into the same place of a request to the same server? */
 bool credential_has_same_place(const struct credential *a, const struct credential *b);
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "policy/policy.h"
 #include "policy/strings.h"
 
 /*
@@ -81,6 +82,18 @@ int credentials_add_personal(char *const *on, struct credential_list *list)
 			return -ENOMEM;
 	}
 	return 0;
+}
+
+int credentials_resolve(struct policy *p)
+{
+	struct credential_list *list = &p->resolved.credentials;
+
+	credential_list_free(list);
+	if (credential_list_copy(&p->credentials, list) == 0 &&
+	    credentials_add_personal(p->resolved.on, list) == 0)
+		return 0;
+	credential_list_free(list);
+	return -ENOMEM;
 }
 
 bool credential_is_of_permission(const char *id)

@@ -12,6 +12,14 @@
  */
 int credentials_add_personal(char *const *on, struct credential_list *list) sg_must_check;
 
+struct policy; /* policy/policy.h */
+
+/*
+ * Fills p->resolved.credentials from the person's own and from the permissions that are on. It is
+ * not in the wire form, which has what it is made of. 0 or -ENOMEM.
+ */
+int credentials_resolve(struct policy *p) sg_must_check;
+
 /* Does signing in with this permission add anything? */
 bool credential_is_of_permission(const char *id);
 

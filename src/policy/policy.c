@@ -48,6 +48,7 @@ void resolved_free(struct resolved *r)
 	rule_list_free(&r->permissions);
 	rule_list_free(&r->organisation);
 	free(r->host_ports);
+	credential_list_free(&r->credentials);
 	*r = (struct resolved){0};
 }
 
@@ -161,6 +162,8 @@ int policy_copy_settings(const struct policy *from, struct policy *to)
 			from->resolved.n_host_ports, sizeof(*from->resolved.host_ports)) &&
 	     ok;
 	ok = credential_list_copy(&from->credentials, &to->credentials) == 0 && ok;
+	ok = credential_list_copy(&from->resolved.credentials, &to->resolved.credentials) == 0 &&
+	     ok;
 	return ok ? 0 : -ENOMEM;
 }
 

@@ -142,6 +142,7 @@ struct resolved {
 	bool web;	      /* the default is "allow" for public addresses on TCP 80 and 443 */
 	uint16_t *host_ports; /* that permissions open, beside the person's own */
 	size_t n_host_ports;
+	struct credential_list credentials; /* the person's own, then those of permissions */
 };
 
 struct policy {
@@ -167,6 +168,15 @@ struct policy {
 	struct limits limits;
 	struct resolved resolved;
 };
+
+/*
+ * The credentials that are in force: with those of permissions once it is resolved, in the order in
+ * which they are looked at. Valid as long as the policy stays as it is.
+ */
+static inline const struct credential_list *policy_credentials(const struct policy *p)
+{
+	return p->resolved.done ? &p->resolved.credentials : &p->credentials;
+}
 
 /* The defaults of docs/policy.md, base `standard`. Nothing allocated yet. */
 void policy_init(struct policy *p);

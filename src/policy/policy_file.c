@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "policy/credential_entry.h"
+#include "policy/credential_personal.h"
 #include "policy/permission.h"
 #include "policy/quote.h"
 #include "policy/rule_entry.h"
@@ -435,6 +436,8 @@ static int read_policy(struct file *f, const struct document *d, size_t n_keys)
 	if (value_map(&f->v, &d->root, keys, n_keys, f))
 		return -1;
 	read_as_older(f);
+	if (f->p->resolved.done && credentials_resolve(f->p))
+		return node_error(d, &d->root, f->v.e, "out of memory");
 	if (policy_validate(f->p, f->v.e))
 		return node_prefix(d, f->network ? f->network : &d->root, f->v.e);
 	return 0;

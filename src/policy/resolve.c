@@ -8,6 +8,7 @@
  * removed goes, and with it whatever includes what is not on. Rules are made of the set at the
  * end, so that no order of words can leave a host behind.
  */
+#include "policy/credential_personal.h"
 #include "policy/permission.h"
 #include "policy/rule.h"
 
@@ -363,5 +364,5 @@ int policy_resolve(struct policy *p, const struct policy_sources *s, struct err 
 	}
 	resolved_free(&p->resolved);
 	p->resolved = made;
-	return 0;
+	return credentials_resolve(p) ? err_set(e, "out of memory") : 0;
 }
