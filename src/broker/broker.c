@@ -30,6 +30,7 @@ static void set_rules(struct broker *b, const struct broker_setup *s)
 	b->ruleset = s->rules;
 	*b->host = *s->host;
 	b->patience = s->patience;
+	b->placeholder_seed = s->placeholder_seed;
 	b->log = (struct request_log){
 		.ring = s->ring,
 		.wake = s->wake >= 0 ? BROKER_WAKE : -1,
@@ -40,7 +41,6 @@ static void set_rules(struct broker *b, const struct broker_setup *s)
 		.rules = s->rules,
 		.catalogue = s->catalogue,
 		.host = b->host,
-		.inspect_all = s->inspect_all,
 		.remedy_for = {.sandbox = s->sandbox,
 			       .catalogue = s->catalogue,
 			       .on = ruleset_policy(s->rules)->resolved.on},
@@ -67,7 +67,7 @@ static int make_parts(struct broker *b, const struct broker_setup *s, struct err
 	if (make_tls(b, s, e) != 0 || credential_control_begin(b, e) != 0)
 		return -1;
 	b->control = broker_control_new(b, BROKER_CONTROL);
-	b->door = gate_door_new(b, BROKER_GATE);
+	b->door = gate_door_new(b);
 	return b->control && b->door ? 0 : err_set(e, "the broker cannot watch its sockets");
 }
 
@@ -106,7 +106,7 @@ int broker_main(const struct broker_setup *s)
 	struct err e = {""};
 	int r;
 
-	if (broker_confine_early(s->control, s->gate, s->wake, s->supervisor, &e) != 0) {
+	if (broker_confine_early(s->control, s->wake, s->supervisor, &e) != 0) {
 		requests_say_failed(s->control, &e);
 		return EXIT_FAILURE;
 	}

@@ -34,11 +34,12 @@ static const int *const allowed[] = {
 
 /* Where an argument decides: no memory is executable, fcntl sets no owner. */
 static const struct confine_call conditional[] = {
-	{SCMP_SYS(mmap), 2, PROT_READ},	    {SCMP_SYS(mmap), 2, PROT_READ | PROT_WRITE},
-	{SCMP_SYS(mmap), 2, PROT_NONE},	    {SCMP_SYS(mprotect), 2, PROT_READ | PROT_WRITE},
-	{SCMP_SYS(mprotect), 2, PROT_NONE}, {SCMP_SYS(mprotect), 2, PROT_READ},
-	{SCMP_SYS(fcntl), 1, F_GETFL},	    {SCMP_SYS(fcntl), 1, F_SETFL},
-	{SCMP_SYS(fcntl), 1, F_GET_SEALS},  {SCMP_SYS(fcntl), 1, F_GETPIPE_SZ},
+	{SCMP_SYS(mmap), 2, PROT_READ},	       {SCMP_SYS(mmap), 2, PROT_READ | PROT_WRITE},
+	{SCMP_SYS(mmap), 2, PROT_NONE},	       {SCMP_SYS(mprotect), 2, PROT_READ | PROT_WRITE},
+	{SCMP_SYS(mprotect), 2, PROT_NONE},    {SCMP_SYS(mprotect), 2, PROT_READ},
+	{SCMP_SYS(fcntl), 1, F_GETFL},	       {SCMP_SYS(fcntl), 1, F_SETFL},
+	{SCMP_SYS(fcntl), 1, F_GET_SEALS},     {SCMP_SYS(fcntl), 1, F_GETPIPE_SZ},
+	{SCMP_SYS(fcntl), 1, F_DUPFD_CLOEXEC},
 };
 
 enum { CALLS_MAX = 128 };
@@ -56,11 +57,11 @@ static int raise_limit(int resource, const char *name, struct err *e)
 	return err_set(e, "cannot confine the broker: %s: %s", name, strerror(errno));
 }
 
-int broker_confine_early(int control, int gate, int wake, pid_t supervisor, struct err *e)
+int broker_confine_early(int control, int wake, pid_t supervisor, struct err *e)
 {
-	const int keep[] = {control, gate, wake};
+	const int keep[] = {control, wake};
 
-	if (confine_detach("sandgate-broker", supervisor, keep, wake >= 0 ? 3 : 2, e) != 0)
+	if (confine_detach("sandgate-broker", supervisor, keep, wake >= 0 ? 2 : 1, e) != 0)
 		return -1;
 	if (raise_limit(RLIMIT_NOFILE, "RLIMIT_NOFILE", e) != 0 ||
 	    raise_limit(RLIMIT_MEMLOCK, "RLIMIT_MEMLOCK", e) != 0)

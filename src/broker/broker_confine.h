@@ -17,13 +17,11 @@
 /* Its descriptors after stage 1. */
 enum {
 	BROKER_CONTROL = CONFINE_KEPT_FD,
-	BROKER_GATE,
 	BROKER_WAKE, /* only when there is one */
 };
 
 /* `wake` may be -1. 0 or -1 with the message. */
-int broker_confine_early(int control, int gate, int wake, pid_t supervisor,
-			 struct err *e) sg_must_check;
+int broker_confine_early(int control, int wake, pid_t supervisor, struct err *e) sg_must_check;
 int broker_confine_fully(struct err *e) sg_must_check;
 
 #endif

@@ -2,6 +2,7 @@
 #include "broker/broker_control.h"
 
 #include "broker/credential_control.h"
+#include "broker/gate_door.h"
 #include "io/sealed_memory.h"
 #include "policy/host_prefixes.h"
 
@@ -63,6 +64,13 @@ static json_t *answer_policy(void *ctx, const struct request *r)
 	return json_object();
 }
 
+static json_t *answer_gate(void *ctx, const struct request *r)
+{
+	const struct broker *b = ctx;
+
+	return gate_door_connect(b->door, r->passed, r->e) == 0 ? json_object() : NULL;
+}
+
 static json_t *answer_stop(void *ctx, const struct request *r)
 {
 	const struct broker *b = ctx;
@@ -75,6 +83,7 @@ struct requests *broker_control_new(struct broker *b, int fd)
 {
 	static const struct request_kind kinds[] = {
 		{"status", answer_status, false},
+		{"gate", answer_gate, true},
 		{"host", answer_host, false},
 		{"policy", answer_policy, true},
 		{"credentials", credential_control_list, false},

@@ -410,6 +410,14 @@ void connections_dialled(struct connections *all, uint32_t dial, int fd, int err
 	}
 }
 
+void connections_reset(struct connections *all)
+{
+	for (struct connection *c = all->first; c; c = c->next) {
+		c->gone = true;
+		give_turn(c);
+	}
+}
+
 void connections_rejudge(struct connections *all)
 {
 	for (struct connection *c = all->first; c; c = c->next) {

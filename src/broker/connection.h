@@ -50,6 +50,9 @@ int connection_take(struct broker *b, const struct handover *h);
 /* The answer to a dial: a connected socket, which is taken, or -1 and an errno. */
 void connections_dialled(struct connections *all, uint32_t dial, int fd, int error);
 
+/* Resets all that are open, at the end of the turn: a function of one may be under way. */
+void connections_reset(struct connections *all);
+
 /* Another policy, other credentials. */
 void connections_rejudge(struct connections *all);
 /* A credential may be there now. */

@@ -20,6 +20,7 @@ struct broker {
 	struct connections *connections;
 	struct gate_door *door;
 	struct requests *control;
+	const uint8_t *placeholder_seed; /* of the setup */
 	uint64_t asked; /* credentials that the supervisor was asked for, a bit each */
 };
 

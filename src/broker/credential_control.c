@@ -37,7 +37,7 @@ int credential_control_begin(struct broker *b, struct err *e)
 	_Static_assert(CREDENTIALS_MAX <= 64, "`asked` has a bit for each");
 	if (list->n == 0)
 		return 0;
-	b->rules.vault = vault_new(list, e);
+	b->rules.vault = vault_new(list, b->placeholder_seed, e);
 	b->rules.stale = ask_for_wanted;
 	b->rules.stale_ctx = b;
 	return b->rules.vault ? 0 : -1;

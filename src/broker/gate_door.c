@@ -4,7 +4,10 @@
  *
  * The gate reads what the sandbox sends, so a message of its is checked like one of the sandbox.
  * One that makes no sense ends nothing: its descriptors are reset, and the gate's other connections
- * go on. The broker ends when the gate's socket closes: the supervisor starts both anew.
+ * go on.
+ *
+ * When the socket closes, the gate has ended, and nobody would judge or count what it handed over:
+ * all connections are reset. The next gate's socket comes from the supervisor.
  */
 #include "broker/gate_door.h"
 
@@ -12,6 +15,7 @@
 #include <fcntl.h>
 #include <seccomp.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "broker/context.h"
@@ -89,6 +93,14 @@ static bool take_message(struct gate_door *d, struct span octets, const int *fds
 	return m.kind == GATE_DIALLED && take_dialled(d, &m, fds);
 }
 
+static void disconnect(struct gate_door *d)
+{
+	if (d->watch.fd < 0)
+		return;
+	loop_close(d->broker->loop, &d->watch);
+	connections_reset(d->broker->connections);
+}
+
 /* False: there is no more now. */
 static bool receive_one(struct gate_door *d)
 {
@@ -99,7 +111,7 @@ static bool receive_one(struct gate_door *d)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
 	if (n <= 0) {
-		loop_stop(d->broker->loop);
+		disconnect(d);
 		return false;
 	}
 	if (!take_message(d, span_of(octets, (size_t)n), fds)) {
@@ -118,7 +130,7 @@ static void ready(struct watch *w, uint32_t events)
 		;
 }
 
-struct gate_door *gate_door_new(struct broker *b, int fd)
+struct gate_door *gate_door_new(struct broker *b)
 {
 	struct gate_door *d = calloc(1, sizeof(*d));
 
@@ -126,17 +138,42 @@ struct gate_door *gate_door_new(struct broker *b, int fd)
 		return NULL;
 	d->broker = b;
 	d->watch = (struct watch){.ready = ready, .fd = -1};
-	if (loop_add(b->loop, &d->watch, fd, EPOLLIN) == 0)
-		return d;
-	free(d);
-	return NULL;
+	return d;
+}
+
+/* A stream would run messages into each other. */
+static bool is_message_socket(int fd)
+{
+	int domain = 0, type = 0;
+	socklen_t n = sizeof(type);
+
+	return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &n) == 0 && type == SOCK_SEQPACKET &&
+	       getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &n) == 0 && domain == AF_UNIX;
+}
+
+int gate_door_connect(struct gate_door *d, int fd, struct err *e)
+{
+	int own, r;
+
+	if (!is_message_socket(fd))
+		return err_set(e, "the gate's end is no SOCK_SEQPACKET socket");
+	own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (own < 0)
+		return err_set(e, "the gate's end cannot be kept: %s", strerror(errno));
+	disconnect(d);
+	r = loop_add(d->broker->loop, &d->watch, own, EPOLLIN);
+	if (r == 0)
+		return 0;
+	close(own);
+	return err_set(e, "the gate's end cannot be watched: %s", strerror(-r));
 }
 
 void gate_door_free(struct gate_door *d)
 {
 	if (!d)
 		return;
-	loop_close(d->broker->loop, &d->watch);
+	if (d->watch.fd >= 0)
+		loop_close(d->broker->loop, &d->watch);
 	free(d);
 }
 
@@ -154,6 +191,8 @@ int gate_door_dial(struct gate_door *d, const struct handover *peer, uint32_t *d
 
 	gate_message_print(&m, &b);
 	*dial = m.number;
+	if (d->watch.fd < 0)
+		return -ENOTCONN;
 	/* A gate that does not read has its own trouble: the request is answered with that. */
 	if (send(d->watch.fd, b.p, b.n, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)b.n)
 		return 0;

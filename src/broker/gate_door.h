@@ -6,13 +6,20 @@
 #ifndef SG_BROKER_GATE_DOOR_H
 #define SG_BROKER_GATE_DOOR_H
 
+#include "base/err.h"
 #include "broker/connection.h"
 
 struct gate_door;
 
-/* The socket is the door's from here on. NULL: no memory. */
-struct gate_door *gate_door_new(struct broker *b, int fd);
+/* Without a gate. NULL: no memory. */
+struct gate_door *gate_door_new(struct broker *b);
 void gate_door_free(struct gate_door *d);
+
+/*
+ * The socket to a gate, which stays the caller's. One that is there goes, with all its connections:
+ * there is one gate. 0 or -1.
+ */
+int gate_door_connect(struct gate_door *d, int fd, struct err *e) sg_must_check;
 
 /*
  * Asks for one more connection to the server of `peer`. connections_dialled() is called with

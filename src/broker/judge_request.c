@@ -12,53 +12,8 @@
 #include "broker/method_override.h"
 #include "broker/operations.h"
 #include "http/head.h"
-#include "policy/match.h"
-#include "policy/ruleset.h"
-#include "policy/strings.h"
-
-enum { STEP_PERMISSIONS = 5, HTTP = 80, HTTPS = 443 };
-
-static bool restricts(const struct rule *r, const struct destination *d)
-{
-	return r->detail && (r->detail->methods || r->detail->paths) &&
-	       rule_covers_port(r, d->proto, d->port);
-}
-
-static bool some_restricts(const struct levels *levels, const struct destination *d)
-{
-	for (unsigned i = 0; i < levels->n; i++)
-		for (const struct rule *r = levels->rule[i]; r; r = ruleset_next(r))
-			if (restricts(r, d))
-				return true;
-	return false;
-}
-
-/* Is some rule about a part of the requests to the destination? */
-static bool rules_restrict(const struct ruleset *rs, const struct destination *d)
-{
-	for (enum layer l = rs->next[0]; l < LAYERS; l = rs->next[l + 1]) {
-		struct name_question q;
-		struct levels levels = {0};
-
-		if (d->name) {
-			ruleset_ask_name(&rs->layers[l], d->name, &q);
-			ruleset_find_name(&q, &levels);
-			if (some_restricts(&levels, d))
-				return true;
-		}
-		if (d->addr) {
-			ruleset_find_prefix(&rs->layers[l], d->addr, &levels);
-			if (some_restricts(&levels, d))
-				return true;
-		}
-	}
-	return false;
-}
-
-static bool is_by_permission(const struct verdict *v)
-{
-	return v->allow && v->step == STEP_PERMISSIONS;
-}
+#include "policy/inspects.h"
+#include "policy/operation_host.h"
 
 static void refuse(struct request_verdict *out, enum reason reason, const char *why)
 {
@@ -118,7 +73,8 @@ static void judge(const struct asked *a, struct request_verdict *out)
 		refuse_by_rules(a, out);
 		return;
 	}
-	narrow = is_by_permission(&out->verdict) && operations_narrow(j, d);
+	narrow = verdict_is_by_permission(&out->verdict) &&
+		 permissions_narrow(j->rules, j->catalogue, d);
 	if (override && (narrow || rules_restrict(j->rules, d))) {
 		refuse(out, REASON_METHOD_NOT_ALLOWED, override);
 	} else if (narrow) {
@@ -170,44 +126,4 @@ void judge_request(const struct request_judge *j, const struct message *request,
 	}
 	memcpy(method_text, method.p, method.n);
 	judge(&a, out);
-}
-
-/* ---- Which hosts have to be seen ---- */
-
-static bool is_listed(const struct inspected_hosts *hosts, const struct name *host, uint16_t port)
-{
-	for (size_t i = 0; i < hosts->n; i++) {
-		const struct inspected_host *h = &hosts->v[i];
-
-		if ((h->port ? h->port : HTTPS) == port &&
-		    (h->below ? name_is_below(host, &h->name) : name_equal(host, &h->name)))
-			return true;
-	}
-	return false;
-}
-
-static bool is_narrowed(const struct request_judge *j, const struct destination *d)
-{
-	struct verdict v;
-
-	decide(j->rules, j->host, d, &v);
-	return is_by_permission(&v) && operations_narrow(j, d);
-}
-
-bool judge_inspects(const struct request_judge *j, const struct name *host, uint16_t port)
-{
-	struct destination d = {.kind = DEST_CONNECT,
-				.name = host,
-				.addr = j->addr,
-				.port = port,
-				.proto = PROTO_TCP};
-
-	if (is_listed(&j->splice, host, port))
-		return false;
-	if (is_listed(&j->credentials, host, port) || is_listed(&j->inspect, host, port) ||
-	    (j->inspect_all && port == HTTPS))
-		return true;
-	if (port != HTTP && port != HTTPS)
-		return false;
-	return is_narrowed(j, &d) || (port == HTTPS && rules_restrict(j->rules, &d));
 }

@@ -32,18 +32,6 @@ struct request_verdict {
 	struct verdict verdict; /* of decide() */
 };
 
-/* A host that is named in `inspect:`, `splice:` or a credential. */
-struct inspected_host {
-	struct name name;
-	bool below;    /* every name below it, and not itself */
-	uint16_t port; /* 0: that of HTTPS */
-};
-
-struct inspected_hosts {
-	const struct inspected_host *v;
-	size_t n;
-};
-
 /* All of it is borrowed. */
 struct request_judge {
 	const struct ruleset *rules;
@@ -51,8 +39,6 @@ struct request_judge {
 	const struct host_prefixes *host;
 	const struct addr *addr; /* that the connection goes to; NULL: only names are judged */
 	struct remedy_for remedy_for;
-	bool inspect_all;
-	struct inspected_hosts inspect, splice, credentials;
 };
 
 /*
@@ -62,12 +48,6 @@ struct request_judge {
  */
 void judge_request(const struct request_judge *j, const struct message *request, struct span body,
 		   bool body_whole, struct request_verdict *out);
-
-/*
- * Do requests to this host have to be seen: operations, methods, paths, credentials, `inspect:`?
- * `splice:` stands above all of them.
- */
-bool judge_inspects(const struct request_judge *j, const struct name *host, uint16_t port);
 
 /*
  * The answer to a refused request, in the form that its client shows a person (git, JSON, gRPC,

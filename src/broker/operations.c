@@ -2,80 +2,18 @@
 #include "broker/operations.h"
 
 #include "broker/request_check.h"
-#include "policy/match.h"
+#include "policy/operation_host.h"
 #include "policy/path.h"
-#include "policy/ruleset.h"
 #include "policy/strings.h"
-
-/* ---- Which permissions and operations are about a destination ---- */
 
 static const struct resolved *resolved_of(const struct request_judge *j)
 {
 	return &ruleset_policy(j->rules)->resolved;
 }
 
-static bool is_rule_of(const struct rule *r, const struct permission *p,
-		       const struct destination *d)
+static bool is_about(const struct asked *a, const struct permission *p, const struct operation *o)
 {
-	return r->effect == EFFECT_ALLOW && r->detail && r->detail->permission &&
-	       strcmp(r->detail->permission, p->id) == 0 && rule_covers_port(r, d->proto, d->port);
-}
-
-/* Some hosts that a permission has depend on the agent, and stand in the ruleset only. */
-static bool has_rule(const struct request_judge *j, const struct permission *p,
-		     const struct destination *d)
-{
-	struct name_question q;
-	struct levels levels;
-
-	if (!d->name || !ruleset_has_layer(j->rules, LAYER_PERMISSIONS))
-		return false;
-	ruleset_ask_name(&j->rules->layers[LAYER_PERMISSIONS], d->name, &q);
-	ruleset_find_name(&q, &levels);
-	for (unsigned i = 0; i < levels.n; i++)
-		for (const struct rule *r = levels.rule[i]; r; r = ruleset_next(r))
-			if (is_rule_of(r, p, d))
-				return true;
-	return false;
-}
-
-static bool covers(const struct request_judge *j, const struct permission *p,
-		   const struct destination *d)
-{
-	return permission_covers(p, d) || has_rule(j, p, d);
-}
-
-/* One that names no host is for every host of its permission. */
-static bool is_about(const struct request_judge *j, const struct permission *p,
-		     const struct operation *o, const struct destination *d)
-{
-	if (o->host)
-		return d->name && strcmp(o->host, d->name->s) == 0;
-	return covers(j, p, d);
-}
-
-static bool has_operation(const struct request_judge *j, const struct permission *p,
-			  const struct destination *d)
-{
-	for (size_t i = 0; i < p->n_operations; i++)
-		if (is_about(j, p, &p->operations[i], d))
-			return true;
-	return false;
-}
-
-bool operations_narrow(const struct request_judge *j, const struct destination *d)
-{
-	bool narrow = false;
-
-	for (char *const *id = resolved_of(j)->on; id && *id; id++) {
-		const struct permission *p = catalogue_permission(j->catalogue, *id);
-
-		if (p && has_operation(j, p, d))
-			narrow = true;
-		else if (p && covers(j, p, d))
-			return false;
-	}
-	return narrow;
+	return operation_is_about(a->judge->rules, p, o, a->destination);
 }
 
 /* ---- Whether a request is an operation ---- */
@@ -122,8 +60,8 @@ static bool is_known_write(const struct asked *a)
 		for (size_t k = 0; k < p->n_operations; k++) {
 			const struct operation *o = &p->operations[k];
 
-			if (o->write && o->paths && is_of_method(o, a) &&
-			    is_about(a->judge, p, o, a->destination) && is_of_path_perhaps(o, a))
+			if (o->write && o->paths && is_of_method(o, a) && is_about(a, p, o) &&
+			    is_of_path_perhaps(o, a))
 				return true;
 		}
 	}
@@ -141,8 +79,7 @@ static bool is_of_check_perhaps(const struct evaluation *e, const struct permiss
 	for (size_t i = 0; i < p->n_operations; i++) {
 		const struct operation *o = &p->operations[i];
 
-		if (o->check && is_about(e->a->judge, p, o, e->a->destination) &&
-		    is_of_path_perhaps(o, e->a))
+		if (o->check && is_about(e->a, p, o) && is_of_path_perhaps(o, e->a))
 			return true;
 	}
 	return false;
@@ -175,7 +112,7 @@ static void evaluate_operations(struct evaluation *e, const struct permission *p
 	for (size_t i = 0; i < p->n_operations && e->best.what != ADMITS; i++) {
 		struct admission one = {.permission = p, .operation = &p->operations[i]};
 
-		if (!is_about(e->a->judge, p, one.operation, e->a->destination))
+		if (!is_about(e->a, p, one.operation))
 			continue;
 		one.what = match_operation(e, one.operation, checked, &one.why);
 		offer(&e->best, &one);
@@ -186,9 +123,9 @@ static void evaluate(struct evaluation *e, const struct permission *p)
 {
 	const struct admission all = {.what = ADMITS, .permission = p};
 
-	if (has_operation(e->a->judge, p, e->a->destination))
+	if (permission_has_operation(e->a->judge->rules, p, e->a->destination))
 		evaluate_operations(e, p);
-	else if (covers(e->a->judge, p, e->a->destination))
+	else if (permission_has_host(e->a->judge->rules, p, e->a->destination))
 		offer(&e->best, &all);
 }
 

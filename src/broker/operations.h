@@ -35,9 +35,6 @@ struct admission {
 	const char *why; /* why the check of an operation failed that it would have been; or NULL */
 };
 
-/* Is it only some requests that the permissions which are on let through to the destination? */
-bool operations_narrow(const struct request_judge *j, const struct destination *d);
-
 /* What the permissions that are on say of the request. */
 struct admission operations_admit(const struct asked *a);
 

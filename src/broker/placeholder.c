@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "broker/placeholder.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <sys/random.h>
 
+#include "audit/digest.h"
 #include "base/base64.h"
 #include "broker/shapes.h"
 #include "http/text.h"
@@ -16,17 +15,29 @@ enum {
 	SCHEME_MAX = 16
 };
 
-int placeholder_make(char out[PLACEHOLDER_N + 1], struct err *e)
+/* With the NUL, so that no two lists of texts are the same octets; NULL is no text of a policy. */
+static struct span field(const char *s)
 {
-	uint8_t random[PLACEHOLDER_RANDOM];
+	return s ? span_of(s, strlen(s) + 1) : span_of("\n", 2);
+}
+
+void placeholder_make(const uint8_t seed[PLACEHOLDER_SEED], const struct credential *c,
+		      char out[PLACEHOLDER_N + 1])
+{
+	const uint8_t numbers[] = {(uint8_t)(c->port >> 8), (uint8_t)c->port, c->slot};
+	const struct span identity[] = {
+		span_of(seed, PLACEHOLDER_SEED),
+		span_of(numbers, sizeof(numbers)),
+		field(c->host),
+		field(c->name),
+		field(c->env),
+	};
+	struct digest d = digest_of(identity, sg_array_len(identity));
 	char *at = out + PREFIX_N;
 
-	if (getrandom(random, sizeof(random), 0) != sizeof(random))
-		return err_set(e, "cannot make a placeholder: getrandom: %s", err_why(errno));
 	memcpy(out, PLACEHOLDER_PREFIX, PREFIX_N);
-	for (size_t i = 0; i < sizeof(random); i++)
-		at += snprintf(at, 3, "%02x", random[i]);
-	return 0;
+	for (size_t i = 0; i < PLACEHOLDER_DIGEST; i++)
+		at += snprintf(at, 3, "%02x", d.b[i]);
 }
 
 /* ---- Finding ---- */

@@ -6,17 +6,23 @@
 #ifndef SG_BROKER_PLACEHOLDER_H
 #define SG_BROKER_PLACEHOLDER_H
 
-#include "base/err.h"
 #include "base/span.h"
+#include "policy/credential.h"
 
 #define PLACEHOLDER_PREFIX "sandgate-placeholder-"
 enum {
-	PLACEHOLDER_RANDOM = 16,
-	PLACEHOLDER_N = sizeof(PLACEHOLDER_PREFIX) - 1 + 2 * PLACEHOLDER_RANDOM
+	PLACEHOLDER_SEED = 32, /* random octets, made once for a sandbox */
+	PLACEHOLDER_DIGEST = 16,
+	PLACEHOLDER_N = sizeof(PLACEHOLDER_PREFIX) - 1 + 2 * PLACEHOLDER_DIGEST
 };
 
-/* A new one, NUL-terminated. 0 or -1. */
-int placeholder_make(char out[PLACEHOLDER_N + 1], struct err *e) sg_must_check;
+/*
+ * That of a credential, NUL-terminated: the same for the same seed, server, place in the request
+ * and variable, in whichever process and whatever else the policy has, so that what a client kept
+ * stays right when a broker is replaced.
+ */
+void placeholder_make(const uint8_t seed[PLACEHOLDER_SEED], const struct credential *c,
+		      char out[PLACEHOLDER_N + 1]);
 
 /* One of any sandbox, in any of the shapes of shapes.h, percent-encoded up to three times. */
 bool placeholder_is_in(struct span text);

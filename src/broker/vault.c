@@ -13,7 +13,7 @@ enum { EXPIRY_SKEW = 60 /* seconds */ };
 
 /* ---- The whole ---- */
 
-static int begin_held(struct vault *v, size_t i, struct err *e)
+static int begin_held(struct vault *v, size_t i, const uint8_t *seed, struct err *e)
 {
 	const struct credential *c = &v->list.v[i];
 	struct held *h = &v->held[i];
@@ -21,10 +21,12 @@ static int begin_held(struct vault *v, size_t i, struct err *e)
 	if (name_parse_ascii(c->host, strlen(c->host), &h->host) != NAME_OK)
 		return err_set(e, "a credential without a host");
 	credential_describe(c, h->shown);
-	return placeholder_make(h->placeholder, e);
+	placeholder_make(seed, c, h->placeholder);
+	return 0;
 }
 
-static int begin(struct vault *v, const struct credential_list *list, struct err *e)
+static int begin(struct vault *v, const struct credential_list *list, const uint8_t *seed,
+		 struct err *e)
 {
 	if (list->n > CREDENTIALS_MAX)
 		return err_set(e, "more than %d credentials", CREDENTIALS_MAX);
@@ -34,13 +36,13 @@ static int begin(struct vault *v, const struct credential_list *list, struct err
 	if (!v->held)
 		return err_set(e, "out of memory");
 	for (size_t i = 0; i < list->n; i++)
-		if (begin_held(v, i, e))
+		if (begin_held(v, i, seed, e))
 			return -1;
 	v->scratch = locked_new(VAULT_SCRATCH, e);
 	return v->scratch ? 0 : -1;
 }
 
-struct vault *vault_new(const struct credential_list *list, struct err *e)
+struct vault *vault_new(const struct credential_list *list, const uint8_t *seed, struct err *e)
 {
 	struct vault *v = calloc(1, sizeof(*v));
 
@@ -48,7 +50,7 @@ struct vault *vault_new(const struct credential_list *list, struct err *e)
 		err_set(e, "out of memory");
 		return NULL;
 	}
-	if (begin(v, list, e)) {
+	if (begin(v, list, seed, e)) {
 		vault_free(v);
 		return NULL;
 	}

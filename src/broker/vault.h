@@ -31,8 +31,8 @@ enum secret_part {
 	SECRET_PARTS,
 };
 
-/* Copies the list. NULL with the error. */
-struct vault *vault_new(const struct credential_list *list, struct err *e);
+/* Copies the list; `seed` is that of the placeholders (placeholder.h). NULL with the error. */
+struct vault *vault_new(const struct credential_list *list, const uint8_t *seed, struct err *e);
 void vault_free(struct vault *v);
 
 size_t vault_count(const struct vault *v);

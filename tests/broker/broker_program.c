@@ -11,7 +11,8 @@
  * {"op":"ready","authority":PEM,"pid":…,"ports":[…]}, at the end {"op":"ended","status":…}.
  * Standard input takes lines: an object is asked of the broker, "policy FILE GENERATION" hands it
  * another policy, "secret CREDENTIAL TEXT" a secret, "raw HEX" is said by the gate, "records"
- * prints what it noted, "gate" closes the gate's socket. The broker is stopped at its end.
+ * prints what it noted, "gate" closes the gate's socket, "new-gate" hands in that of the next. The
+ * broker is stopped at its end.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -169,6 +170,15 @@ static bool relay_answer(struct world *w, json_t *more)
 		return false;
 	say(o);
 	return true;
+}
+
+/* One that is not printed. */
+static void await_answer(struct world *w)
+{
+	char text[256];
+
+	if (recv(w->control, text, sizeof(text), 0) <= 0)
+		die(2, "the broker has ended");
 }
 
 /* ---- The gate ---- */
@@ -349,6 +359,21 @@ static void hand_secret(struct world *w, char *words)
 	relay_answer(w, NULL);
 }
 
+/* Another gate, in the place of one that may be there. */
+static void hand_gate(struct world *w)
+{
+	static const char ask[] = "{\"op\":\"gate\"}";
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+		die(2, "socketpair: %s", strerror(errno));
+	send_with(w->control, ask, sizeof(ask) - 1, &pair[1], 1);
+	close(pair[1]);
+	if (w->gate >= 0)
+		close(w->gate);
+	w->gate = pair[0];
+}
+
 /* Octets in hexadecimal, as the gate's. */
 static void send_raw(struct world *w, const char *hex)
 {
@@ -373,6 +398,9 @@ static bool take_line(struct world *w)
 	} else if (strcmp(line, "gate") == 0) {
 		close(w->gate);
 		w->gate = -1;
+	} else if (strcmp(line, "new-gate") == 0) {
+		hand_gate(w);
+		return relay_answer(w, NULL);
 	} else if (strncmp(line, "raw ", 4) == 0) {
 		send_raw(w, line + 4);
 	} else if (strncmp(line, "secret ", 7) == 0) {
@@ -456,7 +484,7 @@ static struct patience read_patience(void)
 
 static void start_broker(struct world *w, const char *bundle, const char *policy)
 {
-	int control[2], gate[2];
+	int control[2];
 	pid_t self = getpid();
 	struct broker_setup s = {
 		.sandbox = "box",
@@ -471,18 +499,15 @@ static void start_broker(struct world *w, const char *bundle, const char *policy
 		.patience = read_patience(),
 	};
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) != 0 ||
-	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, gate) != 0)
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) != 0)
 		die(2, "socketpair: %s", strerror(errno));
 	s.control = control[1];
-	s.gate = gate[1];
 	w->broker = fork();
 	if (w->broker == 0)
 		_exit(broker_main(&s));
 	close(control[1]);
-	close(gate[1]);
 	w->control = control[0];
-	w->gate = gate[0];
+	w->gate = -1;
 	ruleset_free(s.rules);
 	free((void *)s.bundle.p);
 }
@@ -524,9 +549,12 @@ int main(int argc, char **argv)
 	for (int i = 3; i < argc; i++)
 		add_site(&w, argv[i]);
 	start_broker(&w, argv[1], argv[2]);
-	if (relay_answer(&w, json_pack("{s:i, s:o}", "pid", (int)w.broker, "ports", ports(&w))))
+	if (relay_answer(&w, json_pack("{s:i, s:o}", "pid", (int)w.broker, "ports", ports(&w)))) {
+		hand_gate(&w);
+		await_answer(&w);
 		while (turn(&w))
 			;
+	}
 	close(w.control);
 	if (w.gate >= 0)
 		close(w.gate);

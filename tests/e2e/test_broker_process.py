@@ -893,7 +893,26 @@ def test_what_the_gate_says_and_makes_no_sense_ends_nothing(rig, octets):
     assert broker.curl(f"https://{NAME}/").returncode == 0
 
 
-def test_it_ends_with_the_gate(rig):
+def test_it_outlives_the_gate_whose_connections_are_reset(rig):
     broker = rig.broker_for(rig.server(echo))
-    broker.say("gate")
-    until(lambda: not os.path.exists(f"/proc/{broker.pid}/fd/0"))
+    with broker.connect_tls() as client:
+        until(lambda: broker.ask("status")["connections"] == 1)
+        broker.say("gate")
+        with pytest.raises(ConnectionResetError):
+            client.recv(1)
+    assert broker.ask("status")["connections"] == 0
+    broker.say("new-gate")
+    assert broker.await_line() == {"op": "gate", "ok": True}
+    assert broker.curl(f"https://{NAME}/").returncode == 0
+
+
+def test_a_gate_in_the_place_of_another_one(rig):
+    """The clients of the first are reset; what it asked for is forgotten."""
+    broker = rig.broker_for(rig.server(echo))
+    with broker.connect_tls() as client:
+        until(lambda: broker.ask("status")["connections"] == 1)
+        broker.say("new-gate")
+        assert broker.await_line()["ok"]
+        with pytest.raises(ConnectionResetError):
+            client.recv(1)
+    assert broker.curl(f"https://{NAME}/").returncode == 0

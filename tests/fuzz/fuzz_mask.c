@@ -7,12 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "broker/placeholder.h"
 #include "broker/vault.h"
 #include "fuzz.h"
 #include "policy/policy.h"
 
 static struct vault *make_vault(struct span secret)
 {
+	static const uint8_t seed[PLACEHOLDER_SEED];
 	struct credential one = {.host = (char *)"a.example",
 				 .port = 443,
 				 .slot = SLOT_QUERY,
@@ -20,7 +22,7 @@ static struct vault *make_vault(struct span secret)
 				 .from = (char *)"env:T"};
 	struct credential_list list = {&one, 1};
 	struct err e;
-	struct vault *v = vault_new(&list, &e);
+	struct vault *v = vault_new(&list, seed, &e);
 
 	if (!v)
 		abort();

@@ -3,6 +3,7 @@
  * credential has failed. */
 #include <stdlib.h>
 
+#include "broker/placeholder.h"
 #include "broker/refresh.h"
 #include "fuzz.h"
 
@@ -23,6 +24,7 @@ static void check(struct vault *v, unsigned status, struct span body)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	static const uint8_t seed[PLACEHOLDER_SEED];
 	struct credential one = {.host = (char *)"a.example",
 				 .port = 443,
 				 .slot = SLOT_QUERY,
@@ -35,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size == 0)
 		return 0;
-	v = vault_new(&list, &e);
+	v = vault_new(&list, seed, &e);
 	if (!v)
 		abort();
 	check(v, data[0] % 2 ? 400 : 200, span_of(data + 1, size - 1));

@@ -385,20 +385,45 @@ static void basic_hides_no_placeholder(void **state)
 
 static void a_placeholder_is_as_told(void **state)
 {
-	char a[PLACEHOLDER_N + 1], b[PLACEHOLDER_N + 1], twice[200];
-	struct err e;
+	static const uint8_t seed[PLACEHOLDER_SEED] = {1};
+	const struct credential c = {.host = "a.example", .port = 443, .name = "x"};
+	char a[PLACEHOLDER_N + 1], twice[200];
 
-	assert_int_equal(placeholder_make(a, &e), 0);
-	assert_int_equal(placeholder_make(b, &e), 0);
-	assert_string_not_equal(a, b);
+	placeholder_make(seed, &c, a);
 	assert_int_equal(strlen(a), PLACEHOLDER_N);
 	assert_int_equal(strncmp(a, "sandgate-placeholder-", 21), 0);
 	assert_true(placeholder_is_in(span_of_string(a)));
 	assert_true(placeholder_is_all(span_of_string(a)));
-	snprintf(twice, sizeof(twice), "%s %s", a, b);
+	snprintf(twice, sizeof(twice), "%s %s", a, a);
 	assert_false(placeholder_is_all(span_of_string(twice)));
 	assert_false(placeholder_is_in(span_of_string("sandgate-placeholde")));
 	assert_false(placeholder_is_in(span_of_string("a sandgate placeholder-")));
+}
+
+static void a_placeholder_is_its_credential_s(void **state)
+{
+	static const uint8_t seed[PLACEHOLDER_SEED] = {1}, other_seed[PLACEHOLDER_SEED] = {2};
+	const struct credential c = {
+		.host = "a.example", .port = 443, .name = "x", .from = "env:A"};
+	struct credential same = c, others[] = {c, c, c, c, c, c};
+	char a[PLACEHOLDER_N + 1], b[PLACEHOLDER_N + 1];
+
+	placeholder_make(seed, &c, a);
+	same.from = "env:B";
+	placeholder_make(seed, &same, b);
+	assert_string_equal(a, b);
+	placeholder_make(other_seed, &c, b);
+	assert_string_not_equal(a, b);
+	others[0].host = "b.example";
+	others[1].port = 444;
+	others[2].slot = SLOT_QUERY;
+	others[3].name = "y";
+	others[4].env = "TOKEN";
+	others[5].name = NULL;
+	for (size_t i = 0; i < sg_array_len(others); i++) {
+		placeholder_make(seed, &others[i], b);
+		assert_string_not_equal(a, b);
+	}
 }
 
 /* ---- When it is not there ---- */
@@ -610,6 +635,7 @@ int main(void)
 		cmocka_unit_test(beside_its_place_it_is_refused),
 		cmocka_unit_test(basic_hides_no_placeholder),
 		cmocka_unit_test(a_placeholder_is_as_told),
+		cmocka_unit_test(a_placeholder_is_its_credential_s),
 		cmocka_unit_test(without_a_secret_nothing_goes),
 		cmocka_unit_test(a_source_that_failed_is_asked_again),
 		cmocka_unit_test(what_has_ended_is_gone),

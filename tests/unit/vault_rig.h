@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
+#include "broker/placeholder.h"
 #include "broker/vault.h"
 #include "policy/policy.h"
 
@@ -29,13 +30,14 @@ struct rig {
 /* `credentials`: the list as YAML, an entry a line. */
 static inline void rig_begin(struct rig *r, const char *credentials)
 {
+	static const uint8_t seed[PLACEHOLDER_SEED] = {7};
 	char text[4096];
 	struct err e;
 
 	snprintf(text, sizeof(text), "network: deny\ncredentials:\n%s", credentials);
 	if (policy_parse(span_of_string(text), POLICY_YAML, "f", &r->policy, &e))
 		fail_msg("%s", e.text);
-	r->v = vault_new(&r->policy.credentials, &e);
+	r->v = vault_new(&r->policy.credentials, seed, &e);
 	if (!r->v)
 		fail_msg("%s", e.text);
 	message_init(&r->m);
