@@ -893,12 +893,16 @@ def test_what_the_gate_says_and_makes_no_sense_ends_nothing(rig, octets):
     assert broker.curl(f"https://{NAME}/").returncode == 0
 
 
+# A reset under TLS: which of the two depends on the version of Python.
+UNTIDY_END = (ConnectionResetError, ssl.SSLEOFError)
+
+
 def test_it_outlives_the_gate_whose_connections_are_reset(rig):
     broker = rig.broker_for(rig.server(echo))
     with broker.connect_tls() as client:
         until(lambda: broker.ask("status")["connections"] == 1)
         broker.say("gate")
-        with pytest.raises(ConnectionResetError):
+        with pytest.raises(UNTIDY_END):
             client.recv(1)
     assert broker.ask("status")["connections"] == 0
     broker.say("new-gate")
@@ -913,6 +917,6 @@ def test_a_gate_in_the_place_of_another_one(rig):
         until(lambda: broker.ask("status")["connections"] == 1)
         broker.say("new-gate")
         assert broker.await_line()["ok"]
-        with pytest.raises(ConnectionResetError):
+        with pytest.raises(UNTIDY_END):
             client.recv(1)
     assert broker.curl(f"https://{NAME}/").returncode == 0
