@@ -121,6 +121,15 @@ static int refuse_chain(const struct rule *r, struct err *e)
 		       RULESET_CHAIN_MAX, rule_format(r, text));
 }
 
+/* Of which permission it is counts as well: each has operations of its own. */
+static bool is_repeated(const struct rule *a, const struct rule *b)
+{
+	const char *x = a->detail ? a->detail->permission : NULL;
+	const char *y = b->detail ? b->detail->permission : NULL;
+
+	return rule_says_same(a, b) && (x && y ? strcmp(x, y) == 0 : x == y);
+}
+
 /* Among the rules before `end` with its target: 1 when one says the same, -1 when they are many. */
 static int look_back(const struct table *t, const struct rule *end, const struct rule *r,
 		     uint32_t hash, struct err *e)
@@ -134,7 +143,7 @@ static int look_back(const struct table *t, const struct rule *end, const struct
 			break;
 		if (!rule_has_same_target(other, r))
 			continue;
-		if (rule_says_same(other, r))
+		if (is_repeated(other, r))
 			return 1;
 		if (++chain == RULESET_CHAIN_MAX)
 			return refuse_chain(r, e);

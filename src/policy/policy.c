@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/nearest.h"
+#include "policy/host_list.h"
 #include "policy/quote.h"
 #include "policy/rule.h"
 
@@ -62,6 +63,8 @@ void policy_free(struct policy *p)
 	free(p->host_ports);
 	free(p->publish);
 	credential_list_free(&p->credentials);
+	host_list_free(&p->inspect);
+	host_list_free(&p->splice);
 	policy_init(p);
 }
 
@@ -162,6 +165,8 @@ int policy_copy_settings(const struct policy *from, struct policy *to)
 			from->resolved.n_host_ports, sizeof(*from->resolved.host_ports)) &&
 	     ok;
 	ok = credential_list_copy(&from->credentials, &to->credentials) == 0 && ok;
+	ok = host_list_copy(&from->inspect, &to->inspect) == 0 && ok;
+	ok = host_list_copy(&from->splice, &to->splice) == 0 && ok;
 	ok = credential_list_copy(&from->resolved.credentials, &to->resolved.credentials) == 0 &&
 	     ok;
 	return ok ? 0 : -ENOMEM;

@@ -201,107 +201,6 @@ static void test_remedy_without_a_name(void **state)
 	message_free(&m);
 }
 
-/* ---- Which hosts have to be seen ---- */
-
-static bool inspects(const struct request_judge *j, const char *host, uint16_t port)
-{
-	struct name name;
-
-	assert_int_equal(name_parse_ascii(host, strlen(host), &name), NAME_OK);
-	return judge_inspects(j, &name, port);
-}
-
-static void test_inspects_operations(void **state)
-{
-	struct request_judge j;
-
-	use("network: deny\npermissions: [github, error-reports]\nallow: [gitlab.com, "
-	    "codeload.github.com]\n");
-	j = judge_of();
-	assert_true(inspects(&j, "github.com", 443));
-	assert_true(inspects(&j, "api.github.com", 443));
-	/* operations are held in plain HTTP as well */
-	assert_true(inspects(&j, "github.com", 80));
-	/* an own rule is every operation; some hosts have none; others are not admitted at all */
-	assert_false(inspects(&j, "codeload.github.com", 443));
-	assert_false(inspects(&j, "gitlab.com", 443));
-	assert_false(inspects(&j, "collector.github.com", 443));
-	assert_false(inspects(&j, "example.com", 443));
-	assert_false(inspects(&j, "github.com", 22));
-	use("network: open\n");
-	j = judge_of();
-	assert_false(inspects(&j, "github.com", 443));
-}
-
-/*
- * The parser refuses such a rule for 443 until it can be held; a policy that is stored may have it.
- */
-static void restrict_methods(const char *host, enum effect effect)
-{
-	struct err e;
-	struct rule *r;
-
-	assert_int_equal(policy_add_rule(&policy, effect, host, &e), 0);
-	r = &policy.rules[policy.n_rules - 1];
-	if (!r->detail)
-		r->detail = calloc(1, sizeof(*r->detail));
-	assert_non_null(r->detail);
-	assert_int_equal(string_list_add(&r->detail->methods, "GET"), 0);
-	ruleset_free(rules);
-	rules = ruleset_compile(&policy, 1, &e);
-	assert_non_null(rules);
-}
-
-static void test_inspects_methods(void **state)
-{
-	struct request_judge j;
-
-	use("network: deny\nallow: [open.example.com]\n");
-	restrict_methods("read.example.com", EFFECT_ALLOW);
-	restrict_methods("*.deny.example.com", EFFECT_DENY);
-	j = judge_of();
-	assert_true(inspects(&j, "read.example.com", 443));
-	/* on port 80 the gate itself holds what rules say */
-	assert_false(inspects(&j, "read.example.com", 80));
-	assert_true(inspects(&j, "a.deny.example.com", 443));
-	assert_false(inspects(&j, "open.example.com", 443));
-}
-
-static struct inspected_host host_of(const char *host, bool below, uint16_t port)
-{
-	struct inspected_host h = {.below = below, .port = port};
-
-	assert_int_equal(name_parse_ascii(host, strlen(host), &h.name), NAME_OK);
-	return h;
-}
-
-static void test_inspects_what_is_listed(void **state)
-{
-	struct inspected_host inspect[] = {host_of("a.example", true, 0)};
-	struct inspected_host splice[] = {host_of("x.a.example", false, 0),
-					  host_of("github.com", false, 0)};
-	struct inspected_host bound[] = {host_of("c.example", false, 8443)};
-	struct request_judge j;
-
-	use("network: open\npermissions: [github]\n");
-	j = judge_of();
-	j.inspect = (struct inspected_hosts){inspect, 1};
-	j.splice = (struct inspected_hosts){splice, 2};
-	j.credentials = (struct inspected_hosts){bound, 1};
-	assert_true(inspects(&j, "b.a.example", 443));
-	assert_false(inspects(&j, "a.example", 443));
-	assert_false(inspects(&j, "ba.example", 443));
-	assert_false(inspects(&j, "b.a.example", 80));
-	assert_false(inspects(&j, "x.a.example", 443));
-	assert_false(inspects(&j, "github.com", 443));
-	assert_true(inspects(&j, "c.example", 8443));
-	assert_false(inspects(&j, "c.example", 443));
-	j.inspect_all = true;
-	assert_true(inspects(&j, "c.example", 443));
-	assert_false(inspects(&j, "c.example", 80));
-	assert_false(inspects(&j, "x.a.example", 443));
-}
-
 /* ---- Against a reference ---- */
 
 /*
@@ -572,9 +471,6 @@ int main(void)
 		cmocka_unit_test(test_address),
 		cmocka_unit_test(test_address_of_the_connection),
 		cmocka_unit_test(test_remedy_without_a_name),
-		cmocka_unit_test(test_inspects_operations),
-		cmocka_unit_test(test_inspects_methods),
-		cmocka_unit_test(test_inspects_what_is_listed),
 		cmocka_unit_test(test_reference),
 	};
 
