@@ -19,8 +19,8 @@
 #include <sys/socket.h>
 
 #include "broker/context.h"
-#include "broker/gate_message.h"
 #include "broker/link.h"
+#include "io/gate_message.h"
 #include "io/passed_fd.h"
 
 enum { AT_ONCE = 64 }; /* messages; then the connections have their turn */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "io/passed_fd.h"
 
+#include <errno.h>
 #include <seccomp.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -44,4 +45,25 @@ ssize_t passed_fds_receive(int from, void *message, size_t n, int *passed, size_
 ssize_t passed_fd_receive(int from, void *message, size_t n, int *passed)
 {
 	return passed_fds_receive(from, message, n, passed, 1);
+}
+
+int passed_fds_send(int to, const void *message, size_t n, const int *fds, size_t n_fds)
+{
+	union {
+		struct cmsghdr align;
+		char octets[CMSG_SPACE(PASSED_FDS_MAX * sizeof(int))];
+	} control = {0};
+	struct iovec v = {(void *)message, n};
+	struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1};
+	struct cmsghdr *c = &control.align;
+
+	if (n_fds) {
+		m.msg_control = control.octets;
+		m.msg_controllen = CMSG_SPACE(n_fds * sizeof(int));
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(n_fds * sizeof(int));
+		memcpy(CMSG_DATA(c), fds, n_fds * sizeof(int));
+	}
+	return sendmsg(to, &m, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)n ? 0 : -errno;
 }

@@ -20,6 +20,12 @@ ssize_t passed_fd_receive(int from, void *message, size_t n, int *passed);
 enum { PASSED_FDS_MAX = 4 };
 ssize_t passed_fds_receive(int from, void *message, size_t n, int *passed, size_t most);
 
+/*
+ * A message with n_fds descriptors, at most PASSED_FDS_MAX, without waiting; the caller keeps its
+ * own. 0 or -errno: nothing was sent. It is sendmsg(2), which passed_fd_syscalls has not.
+ */
+int passed_fds_send(int to, const void *message, size_t n, const int *fds, size_t n_fds);
+
 extern const int passed_fd_syscalls[];
 
 #endif

@@ -30,7 +30,7 @@
 
 #include "base/clock.h"
 #include "broker/broker.h"
-#include "broker/gate_message.h"
+#include "io/gate_message.h"
 #include "gate/tls_hello.h"
 #include "policy/policy.h"
 

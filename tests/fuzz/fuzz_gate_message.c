@@ -2,7 +2,7 @@
 /* A message of the gate: what parses prints to the same octets. */
 #include <stdlib.h>
 
-#include "broker/gate_message.h"
+#include "io/gate_message.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -6,12 +6,19 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "broker/gate_message.h"
+#include "io/gate_message.h"
 
 static struct gate_message example(const char *name)
 {
 	struct gate_message m = {
-		.kind = GATE_DIAL, .flags = GATE_TLS, .number = 70000, .error = 111};
+		.kind = GATE_DIAL,
+		.flags = GATE_TLS,
+		.number = 70000,
+		.error = 111,
+		.connection = 1u << 31 | 5,
+		.out = UINT64_MAX - 1,
+		.in = 1ull << 33,
+	};
 
 	m.dst.port = 443;
 	assert_true(addr_parse("2001:db8::1", 11, &m.dst.addr));
@@ -43,6 +50,9 @@ static void what_is_printed_parses(void **state)
 		assert_int_equal(again.flags, m.flags);
 		assert_int_equal(again.number, m.number);
 		assert_int_equal(again.error, m.error);
+		assert_int_equal(again.connection, m.connection);
+		assert_true(again.out == m.out);
+		assert_true(again.in == m.in);
 		assert_int_equal(again.dst.port, 443);
 		assert_true(addr_equal(&again.dst.addr, &m.dst.addr));
 		assert_true(name_equal(&again.name, &m.name));
@@ -66,7 +76,7 @@ static void a_field_out_of_bounds_is_refused(void **state)
 		size_t at;
 		uint8_t value;
 	} bad[] = {
-		{0, 0}, {0, GATE_KINDS},	  {1, 8},
+		{0, 0}, {0, GATE_KINDS},	  {1, 1 << 7},
 		{8, 1}, {GATE_MESSAGE_HEAD, 'A'}, {GATE_MESSAGE_HEAD, 0},
 	};
 	struct gate_message m = example("a.example.net"), again;

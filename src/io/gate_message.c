@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "broker/gate_message.h"
+#include "io/gate_message.h"
 
 enum { ERROR_MAX = 4095 }; /* of an errno (Linux, include/linux/err.h) */
 
@@ -15,6 +15,19 @@ static bool parse_name(struct reader *r, struct name *out)
 	       memcmp(out->s, s.p, s.n) == 0;
 }
 
+static uint64_t take_u64(struct reader *r)
+{
+	uint64_t high = reader_u32(r);
+
+	return high << 32 | reader_u32(r);
+}
+
+static void put_u64(struct buf *b, uint64_t v)
+{
+	buf_put_u32(b, (uint32_t)(v >> 32));
+	buf_put_u32(b, (uint32_t)v);
+}
+
 bool gate_message_parse(struct span octets, struct gate_message *out)
 {
 	struct reader r = reader_of(octets);
@@ -26,6 +39,9 @@ bool gate_message_parse(struct span octets, struct gate_message *out)
 	out->number = reader_u32(&r);
 	out->error = reader_u32(&r);
 	address = reader_take(&r, sizeof(out->dst.addr.b));
+	out->connection = reader_u32(&r);
+	out->out = take_u64(&r);
+	out->in = take_u64(&r);
 	if (r.bad)
 		return false;
 	memcpy(out->dst.addr.b, address.p, address.n);
@@ -43,6 +59,9 @@ void gate_message_print(const struct gate_message *m, struct buf *out)
 	buf_put_u32(out, m->number);
 	buf_put_u32(out, m->error);
 	buf_put(out, m->dst.addr.b, sizeof(m->dst.addr.b));
+	buf_put_u32(out, m->connection);
+	put_u64(out, m->out);
+	put_u64(out, m->in);
 	buf_put_u8(out, m->name.n);
 	buf_put(out, m->name.s, m->name.n);
 }
