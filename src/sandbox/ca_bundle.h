@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ca_bundle: whom the programs in a sandbox trust.
+ *
+ * Theory of operation. Two files in the sandbox's folder of the registry (runtime_dir.h), which
+ * its programs see read-only: a bundle of PEM, and the same as a PKCS#12 store for Java. Each
+ * begins with a block of fixed size for the sandbox's own authorities, empty (line feeds; a bag
+ * that readers pass over) as long as there is no broker, and goes on with what the host trusts.
+ * A new authority is one pwrite into that block: no length after it changes, and what is mounted,
+ * opened or found by a variable stays the same file. A reader at that very moment sees the old
+ * block, the new one, or the old one with the beginning of the new.
+ *
+ * Only the supervisor can write them: the mounts are read-only, and no sandbox sees the registry.
+ */
+#ifndef SG_SANDBOX_CA_BUNDLE_H
+#define SG_SANDBOX_CA_BUNDLE_H
+
+#include <limits.h>
+
+#include "base/err.h"
+#include "base/span.h"
+#include "sandbox/host_bundle.h"
+
+/* Of the block for the authorities: about a dozen, each constrained to a few dozen names. */
+enum { CA_BUNDLE_HEAD = 16 * 1024 };
+
+/* Inside. */
+#define SANDBOX_CA_BUNDLE "/run/sandbox-files/ca-bundle.pem"
+#define SANDBOX_CA_STORE  "/run/sandbox-files/ca-store.p12"
+
+/* In the sandbox's folder of the registry. */
+#define CA_BUNDLE_NAME "ca-bundle.pem"
+#define CA_STORE_NAME  "ca-store.p12"
+
+struct ca_bundle {
+	struct host_bundle host;
+	int bundle, store;	    /* open for writing; -1 */
+	size_t head;		    /* where the authorities are in the store */
+	char bundle_path[PATH_MAX]; /* on the host, without links: to be mounted */
+	char store_path[PATH_MAX];
+};
+
+#define CA_BUNDLE_NONE ((struct ca_bundle){.bundle = -1, .store = -1})
+
+/*
+ * Reads what the host trusts and makes the files in the folder `dir`, whose path is `path`, without
+ * an authority. 0, or -1 with the message and nothing to close.
+ */
+int ca_bundle_open(struct ca_bundle *b, const struct host_bundle_request *r, int dir,
+		   const char *path, struct err *e) sg_must_check;
+
+/* Whom the host trusts: PEM, of b; for the broker. */
+struct span ca_bundle_host(const struct ca_bundle *b);
+
+/*
+ * Puts the authorities, PEM one after the other, in the place of those that were there; none: takes
+ * them away. What is not just certificates, or more than fits, is an error, and changes nothing.
+ * 0, or -1 with the message.
+ */
+int ca_bundle_set_authority(struct ca_bundle *b, struct span pem, struct err *e) sg_must_check;
+
+/* The files go with the sandbox's folder. */
+void ca_bundle_close(struct ca_bundle *b);
+
+#endif
