@@ -18,8 +18,8 @@ struct progress {
 /* False when there is no gate to ask. */
 static bool look(struct supervisor *s, struct progress *p)
 {
-	json_t *status =
-		gate_link_ask(&s->gate, json_pack("{s:s}", "op", "status"), GATE_ANSWER_MS);
+	json_t *status = process_link_ask(&s->gate.process, json_pack("{s:s}", "op", "status"),
+					  PROCESS_ANSWER_MS);
 
 	if (!status)
 		return false;

@@ -135,14 +135,14 @@ static int swap_gate(struct supervisor *s, const struct next_policy *n, struct e
 {
 	if (!s->networked)
 		return 0;
-	return gate_link_set_policy(&s->gate, &n->policy, ruleset_generation(n->rules), e);
+	return process_link_set_policy(&s->gate.process, &n->policy, ruleset_generation(n->rules),
+				       e);
 }
 
 /* Whatever it decides by now: the next gate decides by the policy in force. */
 static void replace_gate(struct supervisor *s)
 {
-	if (s->networked && s->gate.pid > 0)
-		kill(s->gate.pid, SIGKILL);
+	process_link_kill(&s->gate.process);
 }
 
 static int note(struct supervisor *s, const struct change_made *made, struct err *e)

@@ -8,7 +8,7 @@
 /* The gate's answer, or what it has counted while it is being replaced; NULL without a network. */
 static json_t *ask_gate(struct supervisor *s, const char *op)
 {
-	return s->networked ? gate_link_counted(&s->gate, op, GATE_ANSWER_MS) : NULL;
+	return s->networked ? gate_link_counted(&s->gate, op, PROCESS_ANSWER_MS) : NULL;
 }
 
 static json_int_t generation(const struct supervisor *s)

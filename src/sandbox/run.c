@@ -400,8 +400,9 @@ static void take_down(struct supervisor *s)
 	if (s->exec_door >= 0)
 		close(s->exec_door);
 	engine_close(&s->engine);
-	json_decref(gate_link_ask(&s->gate, json_pack("{s:s}", "op", "stop"), GATE_ANSWER_MS));
-	gate_link_leave(&s->gate);
+	json_decref(process_link_ask(&s->gate.process, json_pack("{s:s}", "op", "stop"),
+				     PROCESS_ANSWER_MS));
+	process_link_leave(&s->gate.process);
 	log_link_close(&s->log, log_note_stop(s));
 	airlock_close(&s->airlock);
 	publish_ports_close(s->publish, s->n_publish);
@@ -435,7 +436,7 @@ static void begin(struct supervisor *s, const struct run_options *o)
 			    .sandbox_netns = -1,
 			    .door = -1,
 			    .gate = {-1, -1, -1}},
-		.gate = {.pidfd = -1, .control = -1},
+		.gate = GATE_LINK_NONE,
 		.engine = {.pidfd = -1, .start = -1, .inside = -1},
 		.terminal = {.fd = -1},
 	};

@@ -18,7 +18,7 @@
  *	supervisor	the kernel kills engine, gate and keeper (PR_SET_PDEATHSIG); the sealer
  *			seals what there is, and ends
  *
- * All blocking here has a deadline: a request to the gate GATE_ANSWER_MS, to the keeper 5 s.
+ * All blocking here has a deadline: a request to the gate PROCESS_ANSWER_MS, to the keeper 5 s.
  */
 #include "sandbox/supervisor.h"
 
@@ -226,7 +226,7 @@ static void gate_ended(struct supervisor *s)
 {
 	struct err e;
 
-	gate_link_bury(&s->gate, &e);
+	process_link_bury(&s->gate.process, &e);
 	log_link_mend(&s->log);
 	if (s->ended || s->own_failure)
 		return;
@@ -251,10 +251,10 @@ static void gate_ended(struct supervisor *s)
 /* A gate that cannot be told goes on with what is no longer true: it is replaced. */
 static void tell_gate(struct supervisor *s, json_t *request)
 {
-	json_t *answer = gate_link_ask(&s->gate, request, GATE_ANSWER_MS);
+	json_t *answer = process_link_ask(&s->gate.process, request, PROCESS_ANSWER_MS);
 
-	if (!answer && s->gate.pid > 0)
-		kill(s->gate.pid, SIGKILL);
+	if (!answer)
+		process_link_kill(&s->gate.process);
 	json_decref(answer);
 }
 
@@ -263,7 +263,7 @@ static void follow_host(struct supervisor *s, bool files, bool links)
 	int changed = host_state_follow(&s->host, files, links);
 
 	if (changed & HOST_PREFIXES)
-		tell_gate(s, gate_link_host_request(&s->host.prefixes));
+		tell_gate(s, process_link_host_request(&s->host.prefixes));
 	if (changed & HOST_RESOLVER)
 		tell_gate(s, gate_link_resolver_request(&s->host.resolver));
 }
@@ -319,7 +319,7 @@ static size_t fill(const struct supervisor *s, struct pollfd *fds)
 		[SIGNALS] = s->signals,
 		[START] = s->let_go || ending ? -1 : s->engine.start,
 		[EXEC] = s->let_go && !s->stopping && !ending ? s->exec_door : -1,
-		[GATE] = s->networked && !ending ? s->gate.pidfd : -1,
+		[GATE] = s->networked && !ending ? s->gate.process.pidfd : -1,
 		[KEEPER] = s->networked && !ending ? s->airlock.keeper_pidfd : -1,
 		[SEALER] = ending ? -1 : s->sealer.pidfd,
 		[SEALED] = ending ? -1 : s->sealer.control,

@@ -115,7 +115,7 @@ static void time_requests(struct gate_link *link, const char *what, unsigned mor
 	for (unsigned r = 0; r < repeats; r++) {
 		mono_t start = mono_now();
 
-		if (gate_link_set_policy(link, &p, ++*generation, &e) != 0)
+		if (process_link_set_policy(&link->process, &p, ++*generation, &e) != 0)
 			die(1, "bench_policy: %s", e.text);
 		ms[r] = ms_since(start);
 	}
@@ -126,7 +126,7 @@ static void time_requests(struct gate_link *link, const char *what, unsigned mor
 static void measure_requests(unsigned repeats)
 {
 	struct policy p = make_policy(both, 0);
-	struct gate_link link = {0};
+	struct gate_link link = GATE_LINK_NONE;
 	uint64_t generation = 1;
 	int far_end;
 	struct gate_setup s = quiet_setup(compile(&p, generation), &far_end);
@@ -136,7 +136,7 @@ static void measure_requests(unsigned repeats)
 		die(1, "bench_policy: %s", e.text);
 	time_requests(&link, "200 names, no open flow", 0, repeats, 5, &generation);
 	time_requests(&link, "100,000 names, no open flow", LARGE, repeats, 1000, &generation);
-	gate_link_leave(&link);
+	process_link_leave(&link.process);
 	totals_free(&link.totals);
 	ruleset_free(s.rules);
 	policy_free(&p);

@@ -19,7 +19,7 @@
 #include "gate/ip.h"
 #include "sandbox/gate_link.h"
 
-static struct gate_link link_;
+static struct gate_link link_ = {.process = {.what = "gate", .pidfd = -1, .control = -1}};
 static int tun;
 static struct ring *ring;
 
@@ -76,15 +76,15 @@ static void kill_gate(void)
 {
 	struct err how;
 
-	assert_int_equal(kill(link_.pid, SIGKILL), 0);
-	gate_link_bury(&link_, &how);
+	assert_int_equal(kill(link_.process.pid, SIGKILL), 0);
+	process_link_bury(&link_.process, &how);
 	assert_non_null(strstr(how.text, "signal 9"));
 	close(tun);
 }
 
 static int end(void **state)
 {
-	if (link_.pid > 0)
+	if (link_.process.pid > 0)
 		kill_gate();
 	totals_free(&link_.totals);
 	ring_unmap(ring);
@@ -93,7 +93,7 @@ static int end(void **state)
 
 static json_int_t status(const char *group, const char *key)
 {
-	json_t *m = gate_link_ask(&link_, json_pack("{s:s}", "op", "status"), 5000), *o;
+	json_t *m = process_link_ask(&link_.process, json_pack("{s:s}", "op", "status"), 5000), *o;
 	json_int_t n;
 
 	assert_non_null(m);
@@ -125,7 +125,7 @@ static bool is_refused(const char *to, uint16_t port)
 static int set(const char *yaml, uint64_t generation, struct err *e)
 {
 	struct policy p = parse(yaml);
-	int rc = gate_link_set_policy(&link_, &p, generation, e);
+	int rc = process_link_set_policy(&link_.process, &p, generation, e);
 
 	policy_free(&p);
 	return rc;
@@ -170,7 +170,7 @@ static void a_policy_is_larger_than_a_message(void **state)
 		snprintf(text, sizeof(text), "host%d.some-longer-domain.example", i);
 		assert_int_equal(policy_add_rule(&p, EFFECT_ALLOW, text, &e), 0);
 	}
-	if (gate_link_set_policy(&link_, &p, 2, &e) != 0)
+	if (process_link_set_policy(&link_.process, &p, 2, &e) != 0)
 		fail_msg("%s", e.text);
 	assert_int_equal(status(NULL, "generation"), 2);
 	assert_int_equal(set("network: deny\n", 3, &e), 0);
@@ -219,7 +219,7 @@ static void the_groups_of_refusals_outlive_a_killed_gate(void **state)
 	kill_gate();
 	start("network: deny\n");
 	assert_true(is_refused("93.184.0.1", 123));
-	m = gate_link_ask(&link_, json_pack("{s:s}", "op", "refusals"), 5000);
+	m = process_link_ask(&link_.process, json_pack("{s:s}", "op", "refusals"), 5000);
 	assert_int_equal(json_array_size(json_object_get(m, "refusals")), 1);
 	row = json_array_get(json_object_get(m, "refusals"), 0);
 	assert_int_equal(json_integer_value(json_object_get(row, "count")), 2);
