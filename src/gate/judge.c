@@ -26,20 +26,53 @@ static void keep_name(struct judged *out, const struct name *name)
 	out->name = *name;
 }
 
-/* host.sandgate.internal is the gate's own address: the listed ports of the host's loopback. */
-static void judge_host_port(const struct gate *g, uint16_t port, enum proto proto,
-			    struct judged *out)
-{
-	static const struct addr loopback_v4 = {{[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1}};
-	static const struct addr loopback_v6 = {{[15] = 1}};
-	static const char alias[] = "host.sandgate.internal";
-	struct destination d = {
-		.kind = DEST_CONNECT, .name = &out->name, .port = port, .proto = proto};
+/* How a connection comes to the gate. */
+struct way {
+	enum proto proto;
+	bool by_proxy;
+};
 
-	if (name_parse_ascii(alias, sizeof(alias) - 1, &out->name) != NAME_OK)
+static const struct way by_proxy = {.proto = PROTO_TCP, .by_proxy = true};
+
+static struct destination connection_to(const struct name *name, const struct addr *addr,
+					uint16_t port, struct way way)
+{
+	return (struct destination){.kind = DEST_CONNECT,
+				    .name = name,
+				    .addr = addr,
+				    .port = port,
+				    .proto = way.proto,
+				    .by_proxy = way.by_proxy};
+}
+
+/* One of the gate's own names. */
+static void judge_own_name(const struct gate *g, const char *name, uint16_t port, struct way way,
+			   struct judged *out)
+{
+	struct destination d = connection_to(&out->name, NULL, port, way);
+
+	if (name_parse_ascii(name, strlen(name), &out->name) != NAME_OK)
 		abort();
 	out->has_name = true;
 	decide(g->rules, g->host, &d, &out->verdict);
+}
+
+/*
+ * The gate's own address: host.sandgate.internal, the listed ports of the host's loopback, and
+ * then the proxy port.
+ */
+static void judge_own_address(const struct gate *g, uint16_t port, struct way way,
+			      struct judged *out)
+{
+	static const struct addr loopback_v4 = {{[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1}};
+	static const struct addr loopback_v6 = {{[15] = 1}};
+
+	judge_own_name(g, "host.sandgate.internal", port, way, out);
+	if (!out->verdict.allow && proxy_port_is(port)) {
+		judge_own_name(g, "gateway.sandgate.internal", port, way, out);
+		out->kind = out->verdict.allow ? JUDGED_PROXY : JUDGED_REFUSED;
+		return;
+	}
 	if (!out->verdict.allow)
 		return;
 	out->kind = JUDGED_FORWARD;
@@ -74,8 +107,30 @@ static void add_real(struct judged *out, const struct addr *a, uint16_t port,
 	add_dial(out, a, port);
 }
 
+/* The name that was kept, at each of the addresses that it was resolved to. */
+static void judge_name(const struct gate *g, const struct addr *real, size_t n, uint16_t port,
+		       struct way way, struct judged *out)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct destination d = connection_to(&out->name, &real[i], port, way);
+		struct verdict v;
+
+		decide(g->rules, g->host, &d, &v);
+		if (v.allow && is_loopback(&real[i]))
+			v = (struct verdict){.step = 2, .reason = REASON_SPECIAL_ADDRESS};
+		if (v.allow)
+			add_real(out, &real[i], port, &v);
+		else if (i == 0)
+			out->verdict = v;
+	}
+	if (out->n_dial)
+		out->kind = JUDGED_FORWARD;
+	else if (n == 0)
+		out->verdict = (struct verdict){.reason = REASON_RESOLVER_FAILED};
+}
+
 /* A synthetic address is its name and nothing else: decided by it, dialled where it really is. */
-static void judge_synthetic(const struct gate *g, const struct endpoint *dst, enum proto proto,
+static void judge_synthetic(const struct gate *g, const struct endpoint *dst, struct way way,
 			    struct judged *out)
 {
 	const struct name *name = names_synthetic_name(g->names, &dst->addr);
@@ -88,26 +143,7 @@ static void judge_synthetic(const struct gate *g, const struct endpoint *dst, en
 	}
 	keep_name(out, name);
 	n = names_real_addresses(g->names, &out->name, loop_now(g->loop), real, DIAL_MAX);
-	for (size_t i = 0; i < n; i++) {
-		struct destination d = {.kind = DEST_CONNECT,
-					.name = &out->name,
-					.addr = &real[i],
-					.port = dst->port,
-					.proto = proto};
-		struct verdict v;
-
-		decide(g->rules, g->host, &d, &v);
-		if (v.allow && is_loopback(&real[i]))
-			v = (struct verdict){.step = 2, .reason = REASON_SPECIAL_ADDRESS};
-		if (v.allow)
-			add_real(out, &real[i], dst->port, &v);
-		else if (i == 0)
-			out->verdict = v;
-	}
-	if (out->n_dial)
-		out->kind = JUDGED_FORWARD;
-	else if (n == 0)
-		out->verdict = (struct verdict){.reason = REASON_RESOLVER_FAILED};
+	judge_name(g, real, n, dst->port, way, out);
 }
 
 /* What the names bound to an address say about a connection to it. */
@@ -165,11 +201,10 @@ static void settle(struct judged *out, const struct verdict *v, const struct nam
  * name that is; the refusal is told with the most recent name. What a deny says of some requests is
  * held at a listed address as well.
  */
-static void judge_real(const struct gate *g, const struct endpoint *dst, enum proto proto,
+static void judge_real(const struct gate *g, const struct endpoint *dst, struct way way,
 		       struct judged *out)
 {
-	struct destination d = {
-		.kind = DEST_CONNECT, .addr = &dst->addr, .port = dst->port, .proto = proto};
+	struct destination d = connection_to(NULL, &dst->addr, dst->port, way);
 	struct bound_names names = {0};
 	bool address_allowed;
 
@@ -192,23 +227,68 @@ static void judge_real(const struct gate *g, const struct endpoint *dst, enum pr
 	}
 }
 
-void judge_destination(const struct gate *g, const struct endpoint *dst, enum proto proto,
-		       struct judged *out)
+static void judge_at(const struct gate *g, const struct endpoint *dst, struct way way,
+		     struct judged *out)
+{
+	if (is_gate(g, &dst->addr))
+		judge_own_address(g, dst->port, way, out);
+	else if (names_addr_is_synthetic(&dst->addr) &&
+		 ruleset_policy(g->rules)->dns_answers == DNS_ANSWERS_SYNTHETIC)
+		judge_synthetic(g, dst, way, out);
+	else
+		judge_real(g, dst, way, out);
+}
+
+static void begin_judging(struct judged *out)
 {
 	out->kind = JUDGED_REFUSED;
 	out->has_name = false;
 	out->n_dial = 0;
+}
+
+void judge_destination(const struct gate *g, const struct endpoint *dst, enum proto proto,
+		       struct judged *out)
+{
+	begin_judging(out);
 	if (dst->port == DNS_PORT && (proto == PROTO_UDP || proto == PROTO_TCP)) {
 		out->kind = JUDGED_DNS;
 		out->verdict = (struct verdict){.allow = true};
-	} else if (is_gate(g, &dst->addr)) {
-		judge_host_port(g, dst->port, proto, out);
-	} else if (names_addr_is_synthetic(&dst->addr) &&
-		   ruleset_policy(g->rules)->dns_answers == DNS_ANSWERS_SYNTHETIC) {
-		judge_synthetic(g, dst, proto, out);
-	} else {
-		judge_real(g, dst, proto, out);
+		return;
 	}
+	judge_at(g, dst, (struct way){.proto = proto}, out);
+}
+
+/*
+ * Dialled by the sandbox it would be answered by the gate, or be the sandbox itself: neither is a
+ * destination in the world.
+ */
+static bool is_within(const struct gate *g, const struct endpoint *dst)
+{
+	return dst->port == DNS_PORT || is_loopback(&dst->addr) ||
+	       addr_equal(&dst->addr, &g->sandbox_v4) || addr_equal(&dst->addr, &g->sandbox_v6);
+}
+
+void judge_proxied_address(const struct gate *g, const struct endpoint *dst, struct judged *out)
+{
+	begin_judging(out);
+	if (is_within(g, dst))
+		out->verdict =
+			(struct verdict){.step = 2,
+					 .reason = dst->port == DNS_PORT ? REASON_PORT_NOT_ALLOWED
+									 : REASON_SPECIAL_ADDRESS};
+	else
+		judge_at(g, dst, by_proxy, out);
+}
+
+void judge_proxied_name(const struct gate *g, const struct name *name, const struct addr *addrs,
+			size_t n, uint16_t port, struct judged *out)
+{
+	begin_judging(out);
+	keep_name(out, name);
+	if (port == DNS_PORT)
+		out->verdict = (struct verdict){.step = 2, .reason = REASON_PORT_NOT_ALLOWED};
+	else
+		judge_name(g, addrs, n, port, by_proxy, out);
 }
 
 bool judged_dials(const struct judged *j, const struct addr *dialled)
@@ -224,12 +304,16 @@ static struct verdict refusal_for(enum reason r, const struct verdict *v)
 	return (struct verdict){.step = v->step, .reason = r, .rule = v->rule};
 }
 
+static struct way way_of(const struct admitted *a)
+{
+	return (struct way){.proto = a->proto, .by_proxy = a->by_proxy};
+}
+
 /* The base admits it and would look inside, which was not done: its bound names speak for it. */
 static struct verdict judge_unseen_name(const struct gate *g, const struct admitted *a,
 					const struct verdict *v)
 {
-	struct destination d = {
-		.kind = DEST_CONNECT, .addr = a->dialled, .port = a->dst->port, .proto = a->proto};
+	struct destination d = connection_to(NULL, a->dialled, a->dst->port, way_of(a));
 	struct bound_names names = {0};
 
 	if (!v->by_default)
@@ -242,7 +326,10 @@ static struct verdict judge_address_again(const struct gate *g, const struct adm
 {
 	struct judged j;
 
-	judge_destination(g, a->dst, a->proto, &j);
+	if (a->by_proxy)
+		judge_proxied_address(g, a->dst, &j);
+	else
+		judge_destination(g, a->dst, a->proto, &j);
 	if (j.kind != JUDGED_FORWARD)
 		return j.verdict;
 	if (!judged_dials(&j, a->dialled))
@@ -260,12 +347,18 @@ struct verdict judge_again(const struct gate *g, const struct admitted *a)
 		.proto = a->proto,
 		.method = a->method,
 		.path = a->path,
+		.by_proxy = a->by_proxy,
 	};
 	struct verdict v;
 
 	if (!a->name || is_gate(g, &a->dst->addr))
 		return judge_address_again(g, a);
 	decide(g->rules, g->host, &d, &v);
+	/* It was asked for by this name and no other. */
+	if (a->by_proxy)
+		return v.allow && v.check_name && !v.by_default
+			       ? refusal_for(REASON_NO_SERVER_NAME, &v)
+			       : v;
 	if (!a->inside)
 		/* Another name of the address, or the address itself, may admit it as well. */
 		return v.allow && (!v.check_name || v.by_default) ? v : judge_address_again(g, a);
@@ -275,8 +368,9 @@ struct verdict judge_again(const struct gate *g, const struct admitted *a)
 	return v;
 }
 
-struct verdict judge_server_name(const struct gate *g, const struct endpoint *dst, enum proto proto,
-				 const struct name *name, const char *method, const char *path)
+static struct verdict judge_name_inside(const struct gate *g, const struct endpoint *dst,
+					struct way way, const struct name *name, const char *method,
+					const char *path)
 {
 	bool synthetic = names_addr_is_synthetic(&dst->addr);
 	struct destination d = {
@@ -285,9 +379,10 @@ struct verdict judge_server_name(const struct gate *g, const struct endpoint *ds
 		/* A synthetic address says nothing; the real ones were vetted at the dial. */
 		.addr = synthetic ? NULL : &dst->addr,
 		.port = dst->port,
-		.proto = proto,
+		.proto = way.proto,
 		.method = method,
 		.path = path,
+		.by_proxy = way.by_proxy,
 	};
 	struct verdict v;
 
@@ -301,4 +396,17 @@ struct verdict judge_server_name(const struct gate *g, const struct endpoint *ds
 	if (!names_is_bound(g->names, name, &dst->addr, loop_now(g->loop)))
 		return (struct verdict){.step = v.step, .reason = REASON_SNI_MISMATCH};
 	return v;
+}
+
+struct verdict judge_server_name(const struct gate *g, const struct endpoint *dst, enum proto proto,
+				 const struct name *name, const char *method, const char *path)
+{
+	return judge_name_inside(g, dst, (struct way){.proto = proto}, name, method, path);
+}
+
+struct verdict judge_proxied_server_name(const struct gate *g, const struct endpoint *dst,
+					 const struct name *name, const char *method,
+					 const char *path)
+{
+	return judge_name_inside(g, dst, by_proxy, name, method, path);
 }

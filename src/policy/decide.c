@@ -12,6 +12,8 @@ enum { DNS_TLS_PORT = 853 };
 
 /* The name by which a sandbox reaches the listed ports of the host's loopback. */
 static const char host_alias[] = "host.sandgate.internal";
+/* That of the proxy port. */
+static const char gateway[] = "gateway.sandgate.internal";
 
 static bool refuse(struct verdict *v, enum reason reason)
 {
@@ -97,10 +99,28 @@ static bool decide_host_alias(const struct judgement *j, struct verdict *v)
 		return true;
 	if (lookup)
 		return admit(v);
+	/* One address has both names: where the proxy port is the only way, it is not given up. */
+	if (p->network == NET_BROKERED && proxy_port_is(d->port))
+		return refuse(v, REASON_PORT_NOT_ALLOWED);
 	if (d->proto != PROTO_TCP ||
 	    !(own || has_port(p->resolved.host_ports, p->resolved.n_host_ports, d->port)))
 		return refuse(v, REASON_PORT_NOT_ALLOWED);
 	v->step = own ? 3 : 5;
+	v->by_literal_address = true;
+	return admit(v);
+}
+
+/* The proxy port, and nothing else of the gate. */
+static bool decide_gateway(const struct judgement *j, struct verdict *v)
+{
+	const struct destination *d = j->d;
+
+	if (refuse_host_alias(j, v, true))
+		return true;
+	if (d->kind == DEST_LOOKUP)
+		return admit(v);
+	if (d->proto != PROTO_TCP || !proxy_port_is(d->port) || d->by_proxy)
+		return refuse(v, REASON_PORT_NOT_ALLOWED);
 	v->by_literal_address = true;
 	return admit(v);
 }
@@ -114,6 +134,11 @@ static bool decide_any(const struct judgement *j, struct verdict *v)
 	return admit_by_default(j, v, is_web(j->d) && j->rs->denies_names);
 }
 
+static bool is_named(const struct destination *d, struct span name)
+{
+	return d->name && d->name->n == name.n && memcmp(d->name->s, name.p, name.n) == 0;
+}
+
 /* 1. `none` answers at once, and `any` leaves only what is denied. */
 static bool decide_base(const struct judgement *j, struct verdict *v)
 {
@@ -123,8 +148,10 @@ static bool decide_base(const struct judgement *j, struct verdict *v)
 		return refuse(v, REASON_NETWORK_NONE);
 	if (d->kind == DEST_LOOKUP && j->policy->dns_off)
 		return refuse(v, REASON_DNS_OFF);
-	if (d->name && d->name->n == sizeof(host_alias) - 1 && strcmp(d->name->s, host_alias) == 0)
+	if (is_named(d, span_of_string(host_alias)))
 		return decide_host_alias(j, v);
+	if (is_named(d, span_of_string(gateway)))
+		return decide_gateway(j, v);
 	return j->policy->network == NET_ANY && decide_any(j, v);
 }
 
@@ -296,6 +323,23 @@ static const struct {
 	{4, decide_organisation}, {5, decide_permissions}, {6, decide_default},
 };
 
+static bool is_own(const struct destination *d)
+{
+	return is_named(d, span_of_string(host_alias)) || is_named(d, span_of_string(gateway));
+}
+
+/* `brokered`: what is admitted is so by the proxy port only. The rule stays, to be shown. */
+static void hold_to_proxy(const struct judgement *j, struct verdict *v)
+{
+	if (!v->allow || j->policy->network != NET_BROKERED || j->d->by_proxy || is_own(j->d))
+		return;
+	*v = (struct verdict){.step = 1,
+			      .reason = REASON_PROXY_ONLY,
+			      .layer = v->layer,
+			      .rule = v->rule,
+			      .permission = v->permission};
+}
+
 void decide(const struct ruleset *rs, const struct host_prefixes *host, const struct destination *d,
 	    struct verdict *v)
 {
@@ -306,8 +350,9 @@ void decide(const struct ruleset *rs, const struct host_prefixes *host, const st
 	for (size_t i = 0; i < sg_array_len(steps); i++) {
 		v->step = steps[i].step;
 		if (steps[i].decide(&j, v))
-			return;
+			break;
 	}
+	hold_to_proxy(&j, v);
 }
 
 bool address_admissible(const struct ruleset *rs, const struct host_prefixes *host,

@@ -89,6 +89,14 @@ struct destination {
 	bool by_proxy; /* asked for through the proxy port: `brokered` admits nothing else */
 };
 
+/* The gate's own ports: HTTP (CONNECT and absolute form) and SOCKS5. */
+enum { PROXY_HTTP_PORT = 3128, PROXY_SOCKS_PORT = 1080 };
+
+static inline bool proxy_port_is(uint16_t port)
+{
+	return port == PROXY_HTTP_PORT || port == PROXY_SOCKS_PORT;
+}
+
 /*
  * Who wrote a rule. Specificity is compared within a layer only. Own rules win over permissions;
  * what the organisation denies no other layer allows, and what it allows is a default that own

@@ -25,7 +25,13 @@ static const char *step_text(unsigned step)
 	return step < sg_array_len(text) && text[step] ? text[step] : "unknown";
 }
 
-static struct destination destination_of(const struct explain_target *t)
+/* Where the proxy port is the only way, what is asked is whether that way is open. */
+static bool goes_by_proxy(const struct ruleset *rs, const struct explain_target *t)
+{
+	return ruleset_policy(rs)->network == NET_BROKERED && t->proto == PROTO_TCP;
+}
+
+static struct destination destination_of(const struct ruleset *rs, const struct explain_target *t)
 {
 	return (struct destination){
 		.kind = DEST_CONNECT,
@@ -35,6 +41,7 @@ static struct destination destination_of(const struct explain_target *t)
 		.proto = t->proto,
 		.method = t->method[0] ? t->method : NULL,
 		.path = t->path[0] ? t->path : NULL,
+		.by_proxy = goes_by_proxy(rs, t),
 	};
 }
 
@@ -121,16 +128,19 @@ static bool has_unheld_operations(const struct catalogue *c, const struct explan
 	return false;
 }
 
-static void describe_rest(const struct host_prefixes *host, const struct catalogue *c,
-			  struct explanation *out)
+static void describe_rest(const struct ruleset *rs, const struct host_prefixes *host,
+			  const struct catalogue *c, struct explanation *out)
 {
+	static const char through_proxy[] = "through the proxy port only";
+	bool by_proxy = out->verdict.allow && goes_by_proxy(rs, &out->target);
 	size_t n;
 
 	if (out->verdict.reason == REASON_SPECIAL_ADDRESS && out->target.has_addr) {
 		describe_special(host, out);
 		return;
 	}
-	snprintf(out->note, sizeof(out->note), "%s", note_of(out));
+	snprintf(out->note, sizeof(out->note), "%s%s%s", by_proxy ? through_proxy : "",
+		 by_proxy && *note_of(out) ? "; " : "", note_of(out));
 	n = strlen(out->note);
 	if (has_unheld_operations(c, out))
 		snprintf(out->note + n, sizeof(out->note) - n,
@@ -156,7 +166,7 @@ void explain_decide(const struct ruleset *rs, const struct host_prefixes *host,
 	struct destination d;
 
 	*out = (struct explanation){.target = *t};
-	d = destination_of(&out->target);
+	d = destination_of(rs, &out->target);
 	ask(rs, host, &d, &out->verdict);
 	describe_rule(out);
 	/* The remedy is for the connection that was asked for, though its lookup was refused. */
@@ -164,7 +174,7 @@ void explain_decide(const struct ruleset *rs, const struct host_prefixes *host,
 		d.kind = DEST_CONNECT;
 		remedy_format(who, &d, out->verdict.reason, out->remedy);
 	}
-	describe_rest(host, who->catalogue, out);
+	describe_rest(rs, host, who->catalogue, out);
 }
 
 static json_t *string_or_null(const char *s)

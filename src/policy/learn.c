@@ -171,7 +171,8 @@ static int begin_policy(const struct policy *in_force, struct policy *p, struct 
 		return -1;
 	policy_free(p);
 	*p = from;
-	p->network = NET_DENY;
+	if (p->network != NET_BROKERED)
+		p->network = NET_DENY;
 	string_list_free(p->permissions);
 	p->permissions = NULL;
 	p->n_host_ports = 0;

@@ -17,7 +17,7 @@ static const struct {
 	[NET_ANY] = {"any", NULL},
 	[NET_DENY] = {"deny", NULL},
 	[NET_NONE] = {"none", NULL},
-	[NET_BROKERED] = {"brokered", "the broker"},
+	[NET_BROKERED] = {"brokered", NULL},
 	[NET_FAKENET] = {"fakenet", "the simulated internet"},
 	[NET_LOCKED] = {"locked", NULL},
 	[NET_STANDARD] = {"standard", NULL},
@@ -83,10 +83,11 @@ static int refuse_base(const char *word, struct err *e)
 	quote_string(word, shown);
 	if (near.word)
 		return err_set(e, "%s is not a network; did you mean `%s`?", shown, near.word);
-	return err_set(e,
-		       "%s is not a network; write `any`, `deny`, `none`, or one of the presets "
-		       "`locked`, `standard`, `open`, `bake`",
-		       shown);
+	return err_set(
+		e,
+		"%s is not a network; write `any`, `deny`, `none`, `brokered`, or one of the "
+		"presets `locked`, `standard`, `open`, `bake`",
+		shown);
 }
 
 int policy_set_network(struct policy *p, const char *base, struct err *e)

@@ -394,7 +394,7 @@ for address in "127.0.0.1", "::1", "192.0.0.2":
 
 
 def test_what_later_versions_will_have_is_refused_not_guessed(world, sandgate):
-    for argv in (["--net", "brokered"], ["--net", "fakenet"], ["--allow", "instal:python"]):
+    for argv in (["--net", "fakenet"], ["--allow", "instal:python"]):
         done = sandgate("run", *argv, "--", "echo", "started")
         assert done.status in (2, 125) and "started" not in done.out, (argv, done)
 

@@ -249,7 +249,7 @@ static unsigned rank(enum reason r)
 						: 0;
 }
 
-static struct half judge(const struct policy *p, struct author who, const struct destination *d,
+static struct half weigh(const struct policy *p, struct author who, const struct destination *d,
 			 const struct name *name, const struct addr *a)
 {
 	struct half h = {.only_quic = true, .near = REASON_NOT_IN_POLICY};
@@ -436,8 +436,8 @@ static struct answer judge_connection(const struct policy *p, const struct host_
 	struct views w = {.kind = judged ? kind_of(host, judged) : PUBLIC};
 
 	for (enum layer l = 0; l < LAYERS; l++) {
-		w.name[l] = judge(p, author_of(p, l), d, d->name, NULL);
-		w.addr[l] = judge(p, author_of(p, l), d, NULL, judged);
+		w.name[l] = weigh(p, author_of(p, l), d, d->name, NULL);
+		w.addr[l] = weigh(p, author_of(p, l), d, NULL, judged);
 	}
 	if (p->network == NET_ANY)
 		return connect_any(p, d, &w);
@@ -618,8 +618,8 @@ static struct answer judge_lookup(const struct policy *p, const struct destinati
 	return lookup_default(p, d->name, all);
 }
 
-struct answer reference_decide(const struct policy *p, const struct host_prefixes *host,
-			       const struct destination *d)
+static struct answer judge(const struct policy *p, const struct host_prefixes *host,
+			   const struct destination *d)
 {
 	if (p->network == NET_NONE)
 		return no(1, REASON_NETWORK_NONE);
@@ -628,6 +628,17 @@ struct answer reference_decide(const struct policy *p, const struct host_prefixe
 	if (p->dns_off)
 		return no(1, REASON_DNS_OFF);
 	return judge_lookup(p, d);
+}
+
+/* broker.md 1: with `brokered` what is listed is reached through the proxy port only. */
+struct answer reference_decide(const struct policy *p, const struct host_prefixes *host,
+			       const struct destination *d)
+{
+	struct answer a = judge(p, host, d);
+
+	if (a.allow && p->network == NET_BROKERED && !d->by_proxy)
+		return no(1, REASON_PROXY_ONLY);
+	return a;
 }
 
 bool reference_admissible(const struct policy *p, const struct host_prefixes *host,

@@ -3,7 +3,7 @@
  * demands.md 14: check == enforcement. For generated policies (own rules, an organisation's,
  * permissions, bases) and destinations these say the same: decide(), a slow reference, explain,
  * the policy printed and read again, the policy sent to a gate and read again, and what the gate
- * does with a lookup, a connection and the name inside it.
+ * does with a lookup, a connection and the name inside it, directly and through the proxy port.
  *
  * SANDGATE_SEED repeats a run.
  */
@@ -75,7 +75,9 @@ static bool reference_explains(const struct world *w, const struct explain_targe
 	struct destination d = {.name = t->has_name ? &t->name : NULL,
 				.addr = t->has_addr ? &t->addr : NULL,
 				.port = t->port,
-				.proto = t->proto};
+				.proto = t->proto,
+				.by_proxy =
+					w->policy.network == NET_BROKERED && t->proto == PROTO_TCP};
 	struct answer a;
 
 	d.kind = DEST_LOOKUP;
@@ -157,11 +159,36 @@ static void answer(const struct question *q, bool now)
 		   60, NAMES_SHOWN, at);
 }
 
-/* A program that looks the name up, connects to the address it got, and says the name inside. */
-static bool reaches_by_name(const struct world *w, const struct question *q)
+/* How a program comes to the gate. */
+enum way { DIRECT, BY_PROXY };
+
+static void judge_connection(const struct question *q, enum way way, struct judged *j)
 {
-	struct destination lookup = {.kind = DEST_LOOKUP, .name = &q->name};
 	struct endpoint to = {.addr = q->addr, .port = q->d.port};
+
+	if (way == DIRECT)
+		judge_destination(&gate, &to, q->d.proto, j);
+	else if (q->d.name)
+		judge_proxied_name(&gate, &q->name, &q->addr, 1, q->d.port, j);
+	else
+		judge_proxied_address(&gate, &to, j);
+}
+
+static bool says_admitted_name(const struct question *q, enum way way)
+{
+	struct endpoint to = {.addr = q->addr, .port = q->d.port};
+
+	if (way == DIRECT)
+		return judge_server_name(&gate, &to, q->d.proto, &q->name, q->d.method, q->d.path)
+			.allow;
+	return judge_proxied_server_name(&gate, &to, &q->name, q->d.method, q->d.path).allow;
+}
+
+/* A program that looks the name up, connects to the address it got, and says the name inside. */
+static bool reaches_by_name(const struct world *w, const struct question *q, enum way way)
+{
+	struct destination lookup = {
+		.kind = DEST_LOOKUP, .name = &q->name, .by_proxy = way == BY_PROXY};
 	struct verdict v;
 	struct judged j;
 	bool reached;
@@ -170,30 +197,49 @@ static bool reaches_by_name(const struct world *w, const struct question *q)
 	if (!v.allow || !address_admissible(gate.rules, &w->host, &v, &q->addr))
 		return false;
 	answer(q, true);
-	judge_destination(&gate, &to, q->d.proto, &j);
+	judge_connection(q, way, &j);
 	reached = j.kind == JUDGED_FORWARD;
 	if (reached && j.verdict.check_name)
-		reached =
-			judge_server_name(&gate, &to, q->d.proto, &q->name, q->d.method, q->d.path)
-				.allow;
+		reached = says_admitted_name(q, way);
 	answer(q, false);
 	return reached;
 }
 
-static bool reaches_by_address(const struct question *q)
+static bool reaches(const struct world *w, const struct question *q, enum way way)
 {
-	struct endpoint to = {.addr = q->addr, .port = q->d.port};
 	struct judged j;
 
-	judge_destination(&gate, &to, q->d.proto, &j);
+	if (q->d.name)
+		return reaches_by_name(w, q, way);
+	judge_connection(q, way, &j);
 	return j.kind == JUDGED_FORWARD;
+}
+
+static void compare_way(const struct world *w, const struct ruleset *rs, const struct question *q,
+			enum way way)
+{
+	bool only_by_proxy = w->policy.network == NET_BROKERED, expected;
+	struct explain_target t = target_of(q);
+
+	expected = explains(w, rs, &t) && !(only_by_proxy && way == DIRECT);
+	if (reaches(w, q, way) == expected)
+		return;
+	question_show(&w->policy, q);
+	fail_msg("the gate %s it %s, explain says otherwise", expected ? "refuses" : "admits",
+		 way == DIRECT ? "directly" : "by proxy");
+}
+
+/* Dialled by the sandbox it is the sandbox itself, and through the proxy port it is nobody. */
+static bool is_loopback(const struct addr *a)
+{
+	static const struct addr any, v6 = {{[15] = 1}};
+
+	return addr_equal(a, &any) || addr_equal(a, &v6) ||
+	       (addr_is_v4(a) && (a->b[12] == 127 || a->b[12] == 0));
 }
 
 static void compare_data_plane(struct world *w, struct ruleset *rs, struct question *q)
 {
-	struct explain_target t;
-	bool reached;
-
 	gate.rules = rs;
 	gate.host = &w->host;
 	if (q->d.kind == DEST_LOOKUP || !q->d.addr)
@@ -202,12 +248,9 @@ static void compare_data_plane(struct world *w, struct ruleset *rs, struct quest
 	q->d.method =
 		q->d.port == 80 && q->d.proto == PROTO_TCP ? world_pick(2) ? "GET" : "POST" : NULL;
 	q->d.path = q->d.method ? "/" : NULL;
-	t = target_of(q);
-	reached = q->d.name ? reaches_by_name(w, q) : reaches_by_address(q);
-	if (reached == explains(w, rs, &t))
-		return;
-	question_show(&w->policy, q);
-	fail_msg("the gate %s it, explain says otherwise", reached ? "admits" : "refuses");
+	compare_way(w, rs, q, DIRECT);
+	if (q->d.proto == PROTO_TCP && q->d.port && !is_loopback(&q->addr))
+		compare_way(w, rs, q, BY_PROXY);
 }
 
 /* ---- Printed and read again ---- */

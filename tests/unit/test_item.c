@@ -168,9 +168,9 @@ static void test_presets(void **state)
 
 static void test_networks(void **state)
 {
-	static const char *const there[] = {"any",    "deny",	  "none", "open",
-					    "locked", "standard", "bake"};
-	static const char *const later[] = {"brokered", "fakenet"};
+	static const char *const there[] = {"any",    "deny",	  "none",     "open",
+					    "locked", "standard", "brokered", "bake"};
+	static const char *const later[] = {"fakenet"};
 	struct policy p;
 	struct err e;
 

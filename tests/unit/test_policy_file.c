@@ -41,8 +41,7 @@ static void test_yaml_errors(void **state)
 		{"allow:\n\t- a\n", "2:1", "indent with spaces"},
 		{"deny\n", "1:1", "one value stands where a map belongs"},
 		{"network: opne\n", "1:10", "`opne` is not a network; did you mean `open`?"},
-		{"network: xyzzy\n", "1:10", "write `any`, `deny`, `none`, or one of the presets"},
-		{"network: brokered\n", "1:10", "needs the broker, which is not in this version"},
+		{"network: xyzzy\n", "1:10", "write `any`, `deny`, `none`, `brokered`, or one of the presets"},
 		{"network: fakenet\n", "1:10",
 		 "needs the simulated internet, which is not in this"},
 		{"network:\n", "1:9", "there is no value"},
@@ -389,7 +388,7 @@ static void test_permissions(void **state)
 
 		policy_init(&p);
 		assert_int_equal(policy_set_network(&p, network_base_name(b), &e),
-				 b == NET_BROKERED || b == NET_FAKENET ? -1 : 0);
+				 b == NET_FAKENET ? -1 : 0);
 		policy_free(&p);
 	}
 }

@@ -235,9 +235,10 @@ static void choose_permissions(struct policy *p)
 
 static void make_policy(struct policy *p)
 {
-	static const enum network_base bases[] = {NET_DENY,	NET_DENY,   NET_DENY, NET_DENY,
-						  NET_OPEN,	NET_OPEN,   NET_ANY,  NET_STANDARD,
-						  NET_STANDARD, NET_LOCKED, NET_BAKE, NET_NONE};
+	static const enum network_base bases[] = {NET_DENY,	NET_DENY,    NET_DENY, NET_DENY,
+						  NET_OPEN,	NET_OPEN,    NET_ANY,  NET_STANDARD,
+						  NET_STANDARD, NET_LOCKED,  NET_BAKE, NET_NONE,
+						  NET_BROKERED, NET_BROKERED};
 	unsigned rules = world_pick(12);
 
 	policy_init(p);
@@ -301,6 +302,7 @@ void question_make(struct question *q)
 	q->d.kind = (enum destination_kind)world_pick(3);
 	q->d.name = q->d.kind != DEST_CONNECT || world_pick(4) ? &q->name : NULL;
 	q->d.addr = q->d.kind != DEST_LOOKUP && (!q->d.name || world_pick(6)) ? &q->addr : NULL;
+	q->d.by_proxy = world_pick(2);
 	if (q->d.kind == DEST_LOOKUP)
 		return;
 	q->d.proto = q->d.kind == DEST_SERVER_NAME ? PROTO_TCP
@@ -318,11 +320,11 @@ void question_show(const struct policy *p, const struct question *q)
 
 	if (q->d.addr)
 		addr_format(q->d.addr, addr);
-	print_error("%s\n%s %s %s port %u proto %d method %s\n", text,
+	print_error("%s\n%s %s %s port %u proto %d method %s%s\n", text,
 		    q->d.kind == DEST_LOOKUP	? "lookup"
 		    : q->d.kind == DEST_CONNECT ? "connect"
 						: "inside",
 		    q->d.name ? q->d.name->s : "-", addr, q->d.port, q->d.proto,
-		    q->d.method ? q->d.method : "-");
+		    q->d.method ? q->d.method : "-", q->d.by_proxy ? " by proxy" : "");
 	free(text);
 }
