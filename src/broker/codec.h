@@ -101,6 +101,7 @@ struct codec {
 	bool server;	 /* role */
 	bool tls; /* the connection's, set before the first octet: the scheme of its requests is
 		     "https" */
+	bool absolute; /* h1 server: a proxy is asked, one request in absolute form; set likewise */
 	bool persistent; /* h1: the connection may carry another exchange */
 	bool finished;	 /* nothing will be produced any more: when all is sent, close the sending
 			    side */

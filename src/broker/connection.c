@@ -111,6 +111,7 @@ static void begin_requests(struct connection *c)
 		return;
 	}
 	codec->tls = c->client.tls != NULL;
+	codec->absolute = c->peer.absolute;
 	c->client.codec = c->exchanges.client = codec;
 	c->exchanges.client_http2 = http2;
 	c->state = OPEN;

@@ -30,8 +30,10 @@ struct handover {
 	/* Judged by the gate: the server name inside, or that of CONNECT; n is 0 without one. */
 	struct name name;
 	struct endpoint dst;
-	bool tls;     /* false: plain HTTP */
-	uint8_t alpn; /* of a client that speaks TLS; 0: it offers none */
+	bool tls;      /* false: plain HTTP */
+	bool by_proxy; /* it came through the proxy port */
+	bool absolute; /* plain HTTP: one request, in absolute form, as a proxy is asked */
+	uint8_t alpn;  /* of a client that speaks TLS; 0: it offers none */
 };
 
 enum { CONNECTIONS_MAX = 1024 };

@@ -203,6 +203,7 @@ static void judge(struct live_exchange *l, struct span body, bool whole)
 	struct request_judge j = l->all->rules->judge;
 
 	j.addr = &l->all->peer->dst.addr;
+	j.by_proxy = l->all->peer->by_proxy;
 	judge_request(&j, &l->request, body, whole, &l->verdict);
 }
 

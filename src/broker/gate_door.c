@@ -59,12 +59,14 @@ static bool take_handover(struct gate_door *d, const struct gate_message *m, con
 		.name = m->name,
 		.dst = m->dst,
 		.tls = tls,
+		.by_proxy = m->flags & GATE_BY_PROXY,
+		.absolute = m->flags & GATE_PROXIED,
 		.alpn = alpn_of(m->flags),
 	};
 
 	/* A certificate is for a name. */
-	if (fds[0] < 0 || fds[1] < 0 || (tls && !m->name.n) || !is_sound_socket(fds[0]) ||
-	    !is_sound_socket(fds[1]))
+	if (fds[0] < 0 || fds[1] < 0 || (tls && (!m->name.n || h.absolute)) ||
+	    !is_sound_socket(fds[0]) || !is_sound_socket(fds[1]))
 		return false;
 	/* The gate is not told of one that found no room: its client has seen a reset. */
 	(void)connection_take(d->broker, &h);

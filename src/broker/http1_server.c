@@ -175,6 +175,15 @@ static enum codec_error open_exchange(struct http1_server *s, struct message *m)
 	return CODEC_OK;
 }
 
+/* The request line of a whole section: "GET http://…". */
+static bool is_absolute(struct span section)
+{
+	struct span target = http_section_line(&section);
+
+	http_take_until(&target, ' ');
+	return target.n && target.p[0] != '/' && target.p[0] != '*';
+}
+
 static enum codec_error read_section(struct http1_server *s, struct span section)
 {
 	struct message m;
@@ -185,6 +194,12 @@ static enum codec_error read_section(struct http1_server *s, struct span section
 
 	message_init(&m);
 	status = http1_read_request(section, s->codec.tls, &m, &hop, &why);
+	if (status == 0 && s->codec.absolute && !is_absolute(section)) {
+		status = STATUS_MALFORMED;
+		why = "a proxy is asked with the whole address";
+	}
+	/* The next request may be for another host, which the gate judges and dials. */
+	hop.persistent = hop.persistent && !s->codec.absolute;
 	http1_in_release(&s->in);
 	if (status == 0)
 		note_request(s, &m, &hop);

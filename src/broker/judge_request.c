@@ -108,7 +108,8 @@ void judge_request(const struct request_judge *j, const struct message *request,
 				.port = request->port,
 				.proto = PROTO_TCP,
 				.method = method_text,
-				.path = path};
+				.path = path,
+				.by_proxy = j->by_proxy};
 	struct asked a = {.judge = j,
 			  .request = request,
 			  .destination = &d,

@@ -38,6 +38,7 @@ struct request_judge {
 	const struct catalogue *catalogue;
 	const struct host_prefixes *host;
 	const struct addr *addr; /* that the connection goes to; NULL: only names are judged */
+	bool by_proxy;		 /* the connection came through the proxy port */
 	struct remedy_for remedy_for;
 };
 

@@ -29,7 +29,14 @@ enum gate_message_kind {
 };
 
 /* Flags. */
-enum { GATE_TLS = 1, GATE_OFFERS_HTTP2 = 2, GATE_OFFERS_HTTP1 = 4, GATE_FLAGS = 7 };
+enum {
+	GATE_TLS = 1,
+	GATE_OFFERS_HTTP2 = 2,
+	GATE_OFFERS_HTTP1 = 4,
+	GATE_BY_PROXY = 8, /* it came through the proxy port, and is judged so */
+	GATE_PROXIED = 16, /* plain HTTP: one request to a proxy, in absolute form */
+	GATE_FLAGS = 31,
+};
 
 /* Connections that are at the broker at once. */
 enum { GATE_CONNECTIONS_MAX = 1024 };

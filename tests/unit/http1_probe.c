@@ -330,6 +330,7 @@ struct outcome probe_server(struct span stream, struct probe_way way)
 	if (!p.codec)
 		abort();
 	p.codec->tls = way.tls;
+	p.codec->absolute = way.absolute;
 	run(&p, stream);
 	return o;
 }

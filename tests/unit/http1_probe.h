@@ -35,6 +35,7 @@ struct probe_way {
 	size_t first;	 /* octets fed first; 0: no such cut */
 	size_t step;	 /* ... and at once from there on; 0: all */
 	bool tls;	 /* server: the scheme */
+	bool absolute;	 /* server: a proxy is asked */
 	bool at_once;	 /* server: 403 from within the request, and the body is not read */
 	bool ends;	 /* the peer closes its side at the end */
 	const char *ask; /* client: the request, octets of HTTP/1.1 that a server codec takes */

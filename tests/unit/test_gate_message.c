@@ -12,7 +12,7 @@ static struct gate_message example(const char *name)
 {
 	struct gate_message m = {
 		.kind = GATE_DIAL,
-		.flags = GATE_TLS,
+		.flags = GATE_TLS | GATE_BY_PROXY,
 		.number = 70000,
 		.error = 111,
 		.connection = 1u << 31 | 5,

@@ -151,6 +151,42 @@ static void a_side_may_close(void **state)
 	outcome_free(&o);
 }
 
+/* One request, in absolute form; what is pipelined behind it is not even told. */
+static void a_proxy_is_asked_once(void **state)
+{
+	static const struct probe_way proxied = {.absolute = true};
+	struct outcome o = feed_in_all_ways(
+		span_of_string("GET http://a.example/1 HTTP/1.1\r\nHost: a.example\r\n"
+			       "Proxy-Authorization: Basic eA==\r\n"
+			       "Proxy-Connection: keep-alive\r\n\r\n"
+			       "GET http://b.example/2 HTTP/1.1\r\nHost: b.example\r\n\r\n"),
+		proxied);
+
+	assert_string_equal(o.told.p,
+			    "GET /1 http://a.example [a.example:80] none\nbody 0: \ndone\n");
+	assert_string_equal(o.sent.p, OK_CLOSE_ANSWER);
+	assert_true(o.finished && !o.persistent && !o.cut);
+	outcome_free(&o);
+}
+
+static void a_proxy_is_asked_with_the_whole_address(void **state)
+{
+	static const char *const lines[] = {
+		"GET / HTTP/1.1", "OPTIONS * HTTP/1.1", "GET //a.example/ HTTP/1.1",
+		"GET https://a.example/ HTTP/1.1", "GET http://b.example/ HTTP/1.1"};
+
+	for (size_t i = 0; i < sg_array_len(lines); i++) {
+		char text[128];
+		struct outcome o;
+
+		snprintf(text, sizeof(text), "%s\r\nHost: a.example\r\n\r\n", lines[i]);
+		o = feed_in_all_ways(span_of_string(text), (struct probe_way){.absolute = true});
+		assert_int_equal(strncmp(o.sent.p, "HTTP/1.1 400 ", 13), 0);
+		assert_null(o.told.p && o.told.n ? o.told.p : NULL);
+		outcome_free(&o);
+	}
+}
+
 static void a_client_may_end_after_its_request(void **state)
 {
 	struct outcome o = probe_server(span_of_string("GET / HTTP/1.1\r\nHost: a.example\r\n\r\n"),
@@ -635,6 +671,8 @@ int main(void)
 		cmocka_unit_test(fields_of_the_hop_are_left_out),
 		cmocka_unit_test(old_requests),
 		cmocka_unit_test(a_side_may_close),
+		cmocka_unit_test(a_proxy_is_asked_once),
+		cmocka_unit_test(a_proxy_is_asked_with_the_whole_address),
 		cmocka_unit_test(a_client_may_end_after_its_request),
 		cmocka_unit_test(a_client_that_ends_in_a_body_fails),
 		cmocka_unit_test(a_client_that_ends_in_a_head_ends_nothing),
