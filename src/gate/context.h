@@ -30,6 +30,7 @@ struct gate {
 	struct flows *flows;
 	struct datagrams *datagrams; /* UDP and echo */
 	struct publisher *publisher;
+	struct broker_door *broker;
 	struct requests *control;
 	struct addr gate_v4, gate_v6, sandbox_v4, sandbox_v6; /* in the airlock */
 	const struct gate_totals *totals;

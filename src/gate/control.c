@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "gate/broker_door.h"
 #include "gate/counted.h"
 #include "gate/datagrams.h"
 #include "gate/dns_server.h"
@@ -18,8 +19,8 @@ static json_t *answer_status(void *ctx, const struct request *r)
 	struct gate *g = ctx;
 	struct gate_now now = {
 		.generation = ruleset_generation(g->rules),
-		.open = flows_open(g->flows) + datagrams_open(g->datagrams),
-		.sending = flows_sending(g->flows),
+		.open = flows_open_in_all(g),
+		.sending = flows_sending(g->flows) + broker_door_open(g->broker),
 	};
 
 	return counted_status(g->totals, &now);
@@ -43,6 +44,7 @@ static json_t *answer_host(void *ctx, const struct request *r)
 	/* What was a public address a moment ago may be the host's own now. */
 	flows_rejudge(g->flows);
 	datagrams_rejudge(g->datagrams);
+	broker_door_rejudge(g->broker);
 	return json_object();
 }
 
@@ -128,6 +130,15 @@ static json_t *answer_policy(void *ctx, const struct request *r)
 	return NULL;
 }
 
+/* ---- the broker ---- */
+
+static json_t *answer_broker(void *ctx, const struct request *r)
+{
+	const struct gate *g = ctx;
+
+	return broker_door_connect(g->broker, r->passed, r->e) == 0 ? json_object() : NULL;
+}
+
 static json_t *answer_stop(void *ctx, const struct request *r)
 {
 	struct gate *g = ctx;
@@ -141,7 +152,8 @@ struct requests *control_new(struct gate *g, int fd)
 	static const struct request_kind kinds[] = {
 		{"status", answer_status, false}, {"refusals", answer_refusals, false},
 		{"host", answer_host, false},	  {"resolver", answer_resolver, false},
-		{"policy", answer_policy, true},  {"stop", answer_stop, false},
+		{"policy", answer_policy, true},  {"broker", answer_broker, true},
+		{"stop", answer_stop, false},
 	};
 
 	ruleset_prepare();

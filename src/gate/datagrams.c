@@ -242,7 +242,7 @@ static enum reason limit_reached(const struct datagrams *d)
 {
 	const struct gate *g = d->gate;
 
-	if (flows_open(g->flows) + d->open >= ruleset_policy(g->rules)->limits.flows)
+	if (flows_open_in_all(g) >= ruleset_policy(g->rules)->limits.flows)
 		return REASON_LIMIT_FLOWS;
 	return flows_within_rate(g->flows) ? REASON_NONE : REASON_LIMIT_RATE;
 }

@@ -16,7 +16,7 @@ enum { OFFERED_MS = 30000 /* the sandbox's kernel did not finish its handshake *
 const int dial_syscalls[] = {SCMP_SYS(socket),	   SCMP_SYS(connect), SCMP_SYS(setsockopt),
 			     SCMP_SYS(getsockopt), SCMP_SYS(close),   -1};
 
-static int dial_one(struct flow *fl, const struct endpoint *to)
+int dial_socket(const struct endpoint *to)
 {
 	struct sockaddr_storage ss;
 	socklen_t n = endpoint_to_sockaddr(to, &ss);
@@ -28,10 +28,18 @@ static int dial_one(struct flow *fl, const struct endpoint *to)
 	r = flow_set_socket(fd);
 	if (r == 0 && connect(fd, (struct sockaddr *)&ss, n) != 0 && errno != EINPROGRESS)
 		r = -errno;
-	if (r != 0) {
-		close(fd);
-		return r;
-	}
+	if (r == 0)
+		return fd;
+	close(fd);
+	return r;
+}
+
+static int dial_one(struct flow *fl, const struct endpoint *to)
+{
+	int fd = dial_socket(to), r;
+
+	if (fd < 0)
+		return fd;
 	r = loop_add(flow_loop(fl), &fl->out.watch, fd, FLOW_EVENTS | EPOLLET);
 	if (r != 0)
 		close(fd);

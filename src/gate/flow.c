@@ -308,15 +308,13 @@ void flows_join(struct flows *f, int sandbox_fd, int world_fd)
 }
 
 /* Keep-alives of the sandbox end at the airlock, so the gate sends its own towards the world. */
-static void keep_alive(struct flow *fl)
+void flow_keep_alive(int fd)
 {
 	static const int on = 1, idle = KEEPALIVE_IDLE_S, interval = KEEPALIVE_INTERVAL_S;
-	int fd = fl->out.watch.fd;
 
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-	fl->keepalive = true;
 }
 
 /* Only flows that live for a while are worth the calls. */
@@ -327,8 +325,10 @@ static void sweep(struct timer *t)
 	for (uint32_t i = 0; i < f->used; i++) {
 		struct flow *fl = &f->flow[i];
 
-		if (fl->state == FLOW_RELAYING && !fl->keepalive && fl->out.watch.fd >= 0)
-			keep_alive(fl);
+		if (fl->state != FLOW_RELAYING || fl->keepalive || fl->out.watch.fd < 0)
+			continue;
+		flow_keep_alive(fl->out.watch.fd);
+		fl->keepalive = true;
 	}
 	arm_sweep(f);
 }

@@ -92,6 +92,7 @@ struct flow {
 	const struct rule *rule; /* that admitted it, of the present ruleset; NULL: none */
 	mono_t begun;
 	bool noted;		 /* the journal has its admission, and will have its end */
+	bool handed_over;	 /* it goes on at the broker: its end is not here */
 	bool has_ech;		 /* TLS: its hello was encrypted, or greased */
 	bool by_default;	 /* admitted by the base, not by a rule */
 	enum reason ended_for;	 /* what cut or refused it; REASON_NONE: nothing */
@@ -123,6 +124,8 @@ struct flows;
 struct flows *flows_new(struct gate *g, uint32_t max_flows, int listen_v4, int listen_v6,
 			struct err *e);
 uint32_t flows_open(const struct flows *f);
+/* With those of UDP and echo, and those that are at the broker: limits.flows is of all. */
+uint32_t flows_open_in_all(const struct gate *g);
 /* Those whose client has not come to the end of what it sends. */
 uint32_t flows_sending(const struct flows *f);
 

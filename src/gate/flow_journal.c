@@ -68,7 +68,7 @@ void flow_note_end(struct flow *fl)
 {
 	struct event e = event_of(fl, RECORD_END);
 
-	if (is_joined(fl) || fl->state == FLOW_DNS || fl->state == FLOW_FREE)
+	if (is_joined(fl) || fl->state == FLOW_DNS || fl->state == FLOW_FREE || fl->handed_over)
 		return;
 	/* It was dialled, though nothing came of it. */
 	if (!fl->noted && fl->ended_for == REASON_NONE)

@@ -3,6 +3,9 @@
 
 #include <sys/mman.h>
 
+#include "gate/broker_door.h"
+#include "gate/datagrams.h"
+
 uint32_t flow_slot(const struct flow *fl)
 {
 	return (uint32_t)(fl - flow_table(fl)->flow);
@@ -11,6 +14,11 @@ uint32_t flow_slot(const struct flow *fl)
 uint32_t flows_open(const struct flows *f)
 {
 	return f->open;
+}
+
+uint32_t flows_open_in_all(const struct gate *g)
+{
+	return flows_open(g->flows) + datagrams_open(g->datagrams) + broker_door_open(g->broker);
 }
 
 static uint32_t bucket_of(const struct flows *f, const struct endpoint *src,

@@ -73,6 +73,8 @@ void handshake_accept(struct watch *w, uint32_t events);
 void handshake_reset_held(struct flow *fl);
 
 /* dial.c */
+/* A socket of a flow's that connects, non-blocking, or -errno. The caller's. */
+int dial_socket(const struct endpoint *to);
 /* Tries the addresses that are left. 0 when one is under way, else -errno of the last. */
 int dial_begin(struct flow *fl) sg_must_check;
 /* Tells the sandbox what the far side, or the way to it, said; frees the flow. */
@@ -91,6 +93,9 @@ void flow_dns_ready(struct flow *fl);
  * before flow_complete_side() is a reset, and an urgent octet keeps its place in the stream.
  */
 int flow_set_socket(int fd) sg_must_check;
+
+/* flow.c: what a connection towards the world has that lives for a while. */
+void flow_keep_alive(int fd);
 
 /* flow.c: a fresh flow's callbacks. */
 void flow_in_ready(struct watch *w, uint32_t events);

@@ -129,7 +129,7 @@ static void open_flow(struct flows *f, const struct packet *p)
 		refuse_syn(f->gate, p, REASON_LIMIT_RATE, &j);
 		return;
 	}
-	fl = f->open + datagrams_open(f->gate->datagrams) < l->flows ? flow_table_take(f) : NULL;
+	fl = flows_open_in_all(f->gate) < l->flows ? flow_table_take(f) : NULL;
 	if (!fl) {
 		refuse_syn(f->gate, p, REASON_LIMIT_FLOWS, &j);
 		return;

@@ -19,6 +19,7 @@
 #include <stdio.h>
 
 #include "gate/flow.h"
+#include "gate/handover.h"
 
 enum { LATER_REFUSAL_MS = 10000, REFUSAL_STATUS = 403 };
 
@@ -50,6 +51,18 @@ void inspect_nothing(struct flow *fl)
 	flow_begin_relay(fl);
 }
 
+/* What the broker opens is HTTP: a client that will speak something else is told at once. */
+static void hand_over_tls(struct flow *fl, const struct tls_hello *hello)
+{
+	bool http = !hello->alpn || hello->alpn & (ALPN_H2 | ALPN_HTTP11);
+	uint8_t offers = (uint8_t)((hello->alpn & ALPN_H2 ? GATE_OFFERS_HTTP2 : 0) |
+				   (hello->alpn & ALPN_HTTP11 ? GATE_OFFERS_HTTP1 : 0));
+	enum reason why = http ? handover_make(fl, GATE_TLS | offers) : REASON_NOT_HTTP;
+
+	if (why != REASON_NONE)
+		refuse_tls(fl, why, flow_name(fl), fl->rule);
+}
+
 static void judge_hello(struct flow *fl, const struct tls_hello *hello)
 {
 	const struct policy *p = ruleset_policy(fl->gate->rules);
@@ -69,7 +82,10 @@ static void judge_hello(struct flow *fl, const struct tls_hello *hello)
 	fl->name = hello->server_name;
 	fl->has_ech = hello->has_ech;
 	fl->rule = v.rule;
-	inspect_nothing(fl);
+	if (handover_is_due(fl, &fl->name))
+		hand_over_tls(fl, hello);
+	else
+		inspect_nothing(fl);
 }
 
 static void inspect_tls(struct flow *fl, struct span seen)
@@ -189,24 +205,52 @@ static void keep_request(struct flow_http *h, const struct http_request *rq)
 	snprintf(h->path, sizeof(h->path), "%.*s", (int)n, (const char *)rq->path.p);
 }
 
+static const struct name *name_of(const struct http_request *rq)
+{
+	return rq->host == HTTP_HOST_NAME ? &rq->name : NULL;
+}
+
+static void refuse_request(struct flow *fl, const struct http_request *rq, enum reason r,
+			   const struct rule *rule)
+{
+	refuse_http(fl, (struct event){.reason = r,
+				       .name = name_of(rq),
+				       .rule = rule,
+				       .method = rq->method,
+				       .path = rq->path});
+}
+
+/* Only whole: one that carried another host's requests before stays what it is. */
+static void hand_over_http(struct flow *fl, const struct http_request *rq)
+{
+	enum reason why = REASON_NOT_INSPECTED;
+
+	if (nothing_has_passed(fl)) {
+		fl->name = rq->name;
+		why = handover_make(fl, 0);
+	}
+	if (why != REASON_NONE)
+		refuse_request(fl, rq, why, fl->rule);
+}
+
 /* True when the request may pass. */
 static bool admit_request(struct flow *fl, const struct http_request *rq)
 {
-	const struct name *name = rq->host == HTTP_HOST_NAME ? &rq->name : NULL;
+	const struct name *name = name_of(rq);
 	struct verdict v = judge_request(fl, rq);
 
 	if (!v.allow) {
-		refuse_http(fl, (struct event){.reason = v.reason,
-					       .name = name,
-					       .rule = v.rule,
-					       .method = rq->method,
-					       .path = rq->path});
+		refuse_request(fl, rq, v.reason, v.rule);
+		return false;
+	}
+	fl->rule = v.rule;
+	if (name && handover_is_due(fl, name)) {
+		hand_over_http(fl, rq);
 		return false;
 	}
 	fl->gate->counters->requests_inspected++;
 	if (name)
 		fl->name = *name;
-	fl->rule = v.rule;
 	keep_request(&fl->peek.http, rq);
 	flow_note_request(fl, rq);
 	if (rq->websocket) {

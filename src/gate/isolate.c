@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
+#include "gate/broker_door.h"
 #include "gate/datagram_flow.h"
 #include "gate/flow.h"
 #include "gate/pipes.h"
@@ -75,6 +76,7 @@ static const int *const allowed[] = {
 	pipes_syscalls,		flow_syscalls,	    handshake_syscalls,	  dial_syscalls,
 	relay_syscalls,		datagrams_syscalls, datagram_io_syscalls, requests_syscalls,
 	sealed_memory_syscalls, passed_fd_syscalls, publish_syscalls,	  resolver_syscalls,
+	broker_door_syscalls,
 };
 
 extern char **environ;
@@ -170,6 +172,7 @@ static const struct {
 	{SCMP_SYS(fcntl), 1, UINT32_MAX, F_SETFL},
 	{SCMP_SYS(fcntl), 1, UINT32_MAX, F_SETPIPE_SZ},
 	{SCMP_SYS(fcntl), 1, UINT32_MAX, F_GET_SEALS},
+	{SCMP_SYS(fcntl), 1, UINT32_MAX, F_DUPFD_CLOEXEC},
 };
 
 static bool is_conditional(int call)

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "gate/broker_door.h"
 #include "gate/datagrams.h"
 #include "gate/flow.h"
 #include "gate/names.h"
@@ -31,6 +32,7 @@ static void swap(struct gate *g, struct ruleset *rules)
 	names_forget_answers(g->names);
 	flows_rejudge(g->flows);
 	datagrams_rejudge(g->datagrams);
+	broker_door_rejudge(g->broker);
 	ruleset_free(before);
 }
 

@@ -5,6 +5,8 @@
 #include <sys/resource.h>
 
 #include "airlock/addresses.h"
+#include "gate/broker_dials.h"
+#include "gate/broker_door.h"
 #include "gate/control.h"
 #include "gate/datagrams.h"
 #include "gate/dispatch.h"
@@ -17,7 +19,7 @@
 
 /* Descriptors beyond two a flow: datagrams, pipes, the resolver's sockets, the gate's own. */
 enum { FLOWS_LATER = 65536 };
-enum { OTHER_DESCRIPTORS = DATAGRAM_FLOWS_MAX + 2 * PIPES_MAX + 512 };
+enum { OTHER_DESCRIPTORS = DATAGRAM_FLOWS_MAX + 2 * PIPES_MAX + BROKER_DIALS_MAX + 512 };
 
 static void after_turn(void *ctx)
 {
@@ -129,9 +131,10 @@ int parts_make(struct gate *g, const struct gate_setup *s, struct err *e)
 		return -1;
 	g->datagrams = datagrams_new(g);
 	g->publisher = publisher_new(g, s->door, s->publish, s->n_publish);
+	g->broker = broker_door_new(g);
 	g->control = control_new(g, s->control);
 	g->tun = tun_new(g->loop, s->tun, dispatch_packet, dispatch_run_end, g);
-	if (!g->datagrams || !g->publisher || !g->control || !g->tun)
+	if (!g->datagrams || !g->publisher || !g->broker || !g->control || !g->tun)
 		return err_set(e, "cannot start the gate: no memory");
 	return 0;
 }

@@ -72,18 +72,33 @@ uint64_t quota_left(const struct quota *q, const struct limits *l, uint64_t host
 	return all < one ? all : one;
 }
 
+/* The count of a host that has a place or gets one, or the one of those without. */
+static uint64_t *count_of(struct quota *q, uint64_t host)
+{
+	size_t at = place_of(q, host);
+
+	if (at == HOSTS)
+		return &q->shared.octets;
+	q->host[at].host = host;
+	return &q->host[at].octets;
+}
+
 void quota_spend(struct quota *q, const struct limits *l, uint64_t host, uint64_t octets)
 {
-	size_t at;
-
 	q->octets += octets;
-	if (!l->bytes_out_per_host)
-		return;
-	at = place_of(q, host);
-	if (at == HOSTS) {
-		q->shared.octets += octets;
-		return;
-	}
-	q->host[at].host = host;
-	q->host[at].octets += octets;
+	if (l->bytes_out_per_host)
+		*count_of(q, host) += octets;
+}
+
+/* The limit may be another one than when it was spent: a count does not fall below nothing. */
+static void take_back(uint64_t *count, uint64_t octets)
+{
+	*count -= octets < *count ? octets : *count;
+}
+
+void quota_return(struct quota *q, const struct limits *l, uint64_t host, uint64_t octets)
+{
+	take_back(&q->octets, octets);
+	if (l->bytes_out_per_host)
+		take_back(count_of(q, host), octets);
 }

@@ -26,5 +26,7 @@ uint64_t quota_host(const struct name *name, const struct addr *addr);
  */
 uint64_t quota_left(const struct quota *q, const struct limits *l, uint64_t host, enum reason *why);
 void quota_spend(struct quota *q, const struct limits *l, uint64_t host, uint64_t octets);
+/* Of what was spent before it was sent, and was not. */
+void quota_return(struct quota *q, const struct limits *l, uint64_t host, uint64_t octets);
 
 #endif

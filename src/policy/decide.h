@@ -54,6 +54,7 @@ enum reason {
 				      belong there */
 	REASON_PROXY_ONLY,	   /* `brokered`: admitted, but only through the proxy port */
 	REASON_BROKER_DOWN,	   /* its requests have to be seen, and there is nobody to see them */
+	REASON_NOT_INSPECTED,	   /* it began before its requests had to be seen */
 	REASON_LOG_FULL, /* it uses a credential, and the audit log cannot be written */
 	REASONS,		   /* count */
 };

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Theory of operation
+ *
+ *	FREE -> CONNECTING -> ANSWER -> FREE
+ *
+ * CONNECTING	the socket is in the loop, for DIAL_MS at most
+ * ANSWER	the socket, or the error, is to be told to the broker
+ *
+ * Whatever cannot be begun goes to ANSWER at once. Most have one address only: the one that the
+ * connection was handed over with, since that is what was judged.
+ */
+#include "gate/broker_dials.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "gate/flow_table.h"
+#include "io/gate_message.h"
+#include "io/passed_fd.h"
+
+/* As long as the broker waits (broker/patience.h). */
+enum { DIAL_MS = 30000 };
+
+enum dial_state { DIAL_FREE, DIAL_CONNECTING, DIAL_ANSWER };
+
+struct dial {
+	enum dial_state state;
+	struct broker_dials *all;
+	struct watch watch; /* its socket in either state; -1: none */
+	struct timer timer;
+	uint32_t number, connection;
+	int error;
+};
+
+struct broker_dials {
+	struct gate *gate;
+	void (*done)(void *ctx);
+	void *ctx;
+	struct dial dial[BROKER_DIALS_MAX];
+};
+
+static void settle(struct dial *t, int error)
+{
+	struct loop *l = t->all->gate->loop;
+	int fd = t->watch.fd;
+
+	loop_timer_cancel(l, &t->timer);
+	t->state = DIAL_ANSWER;
+	t->error = error;
+	if (error) {
+		loop_close(l, &t->watch);
+		return;
+	}
+	/* The broker's copy would keep it in the loop. */
+	loop_remove(l, &t->watch);
+	t->watch.fd = fd;
+}
+
+static void ready(struct watch *w, uint32_t events)
+{
+	struct dial *t = sg_container_of(w, struct dial, watch);
+	int error = 0;
+	socklen_t n = sizeof(error);
+
+	if (getsockopt(w->fd, SOL_SOCKET, SO_ERROR, &error, &n) != 0)
+		error = errno;
+	if (!error && (events & EPOLLHUP))
+		error = ECONNRESET;
+	settle(t, error);
+	t->all->done(t->all->ctx);
+}
+
+static void expired(struct timer *timer)
+{
+	struct dial *t = sg_container_of(timer, struct dial, timer);
+
+	settle(t, ETIMEDOUT);
+	t->all->done(t->all->ctx);
+}
+
+/* 0 or an errno. */
+static int connect_to(struct dial *t, const struct endpoint *to)
+{
+	struct loop *l = t->all->gate->loop;
+	int fd = flows_within_rate(t->all->gate->flows) ? dial_socket(to) : -EAGAIN;
+
+	if (fd < 0)
+		return -fd;
+	if (loop_add(l, &t->watch, fd, EPOLLOUT) != 0) {
+		close(fd);
+		return ENOMEM;
+	}
+	(void)loop_timer_set(l, &t->timer, mono_add_ms(loop_now(l), DIAL_MS));
+	return 0;
+}
+
+static struct dial *unused(struct broker_dials *d)
+{
+	for (size_t i = 0; i < BROKER_DIALS_MAX; i++)
+		if (d->dial[i].state == DIAL_FREE)
+			return &d->dial[i];
+	return NULL;
+}
+
+void broker_dials_begin(struct broker_dials *d, const struct broker_dial *what)
+{
+	struct dial *t = unused(d);
+
+	if (!t)
+		return;
+	*t = (struct dial){.all = d,
+			   .state = DIAL_CONNECTING,
+			   .watch = {.ready = ready, .fd = -1},
+			   .timer = {.expired = expired},
+			   .number = what->number,
+			   .connection = what->connection};
+	t->error = what->error ? what->error : connect_to(t, what->to);
+	if (t->error)
+		t->state = DIAL_ANSWER;
+}
+
+static void forget(struct dial *t)
+{
+	loop_timer_cancel(t->all->gate->loop, &t->timer);
+	if (t->state == DIAL_CONNECTING)
+		loop_close(t->all->gate->loop, &t->watch);
+	else if (t->watch.fd >= 0)
+		close(t->watch.fd);
+	t->state = DIAL_FREE;
+}
+
+static bool answer(struct dial *t, int broker)
+{
+	struct gate_message m = {.kind = GATE_DIALLED,
+				 .number = t->number,
+				 .connection = t->connection,
+				 .error = (uint32_t)t->error};
+	uint8_t octets[GATE_MESSAGE_MAX];
+	struct buf b = buf_of(octets, sizeof(octets));
+
+	gate_message_print(&m, &b);
+	if (t->watch.fd >= 0)
+		flow_keep_alive(t->watch.fd);
+	if (passed_fds_send(broker, b.p, b.n, &t->watch.fd, t->watch.fd >= 0) != 0)
+		return false;
+	forget(t);
+	return true;
+}
+
+bool broker_dials_answer(struct broker_dials *d, int broker)
+{
+	for (size_t i = 0; i < BROKER_DIALS_MAX; i++)
+		if (d->dial[i].state == DIAL_ANSWER && !answer(&d->dial[i], broker))
+			return false;
+	return true;
+}
+
+void broker_dials_forget(struct broker_dials *d, uint32_t connection)
+{
+	for (size_t i = 0; i < BROKER_DIALS_MAX; i++)
+		if (d->dial[i].state != DIAL_FREE && d->dial[i].connection == connection)
+			forget(&d->dial[i]);
+}
+
+void broker_dials_forget_all(struct broker_dials *d)
+{
+	for (size_t i = 0; i < BROKER_DIALS_MAX; i++)
+		if (d->dial[i].state != DIAL_FREE)
+			forget(&d->dial[i]);
+}
+
+struct broker_dials *broker_dials_new(struct gate *g, void (*done)(void *ctx), void *ctx)
+{
+	struct broker_dials *d = calloc(1, sizeof(*d));
+
+	if (d)
+		*d = (struct broker_dials){.gate = g, .done = done, .ctx = ctx};
+	return d;
+}
