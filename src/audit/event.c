@@ -199,6 +199,7 @@ static void put_verdict(struct event_printer *p, const struct record *r, struct 
 
 	put_string(out, "rule", r->rule);
 	put_string(out, "permission", r->permission);
+	put_string(out, "credential", r->credential);
 	if (r->reason != REASON_NONE)
 		put_string(out, "reason", reason_word((enum reason)r->reason));
 	if (r->kind == RECORD_DENY)

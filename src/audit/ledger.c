@@ -2,10 +2,10 @@
 /*
  * Theory of operation
  *
- * Of each reason, `accounted` is the sum of what the log has: entries and their `suppressed`.
+ * Of each account, `accounted` is the sum of what the log has: entries and their `suppressed`.
  * `waiting` is what happened and is not in it. An entry that is written accounts for all that
  * waited; one that cannot be written leaves everything as it was, so nothing is lost with a disk
- * that is full. The last refusal that waits is kept, for it becomes the entry when the minute is
+ * that is full. The last event that waits is kept, for it becomes the entry when the minute is
  * over.
  *
  * Nothing else is kept anywhere: after a restart the log itself says what it accounts for.
@@ -23,8 +23,11 @@
  * An entry with totals is written at least every so many (sealer_main.c), so a look at the last
  * ones finds one; and a minute's entries of all reasons are no more.
  */
-enum { LOOK_BACK = 1024 };
-_Static_assert(LOOK_BACK >= REASONS * RATE_PER_MINUTE, "a minute's entries are looked at");
+enum { LOOK_BACK = 2048 };
+_Static_assert(LOOK_BACK >= REASONS * LEDGER_REFUSED + 2 * LEDGER_ALLOWED,
+	       "a minute's entries are looked at");
+_Static_assert((int)RATE_MOST >= (int)LEDGER_ALLOWED && (int)RATE_MOST >= (int)LEDGER_REFUSED,
+	       "rates have room");
 
 struct counted_name {
 	char text[NAME_MAX_OCTETS + 1];
@@ -44,7 +47,7 @@ struct ledger {
 	struct event_printer *printer;
 	ledger_append_fn *append;
 	void *ctx;
-	struct account of[REASONS];
+	struct account of[ACCOUNTS];
 };
 
 struct ledger *ledger_new(const char *sandbox, struct event_printer *printer,
@@ -57,6 +60,9 @@ struct ledger *ledger_new(const char *sandbox, struct event_printer *printer,
 		l->printer = printer;
 		l->append = append;
 		l->ctx = ctx;
+		for (size_t i = 0; i < ACCOUNTS; i++)
+			l->of[i].rate.most =
+				account_is_refusal(i) ? LEDGER_REFUSED : LEDGER_ALLOWED;
 	}
 	return l;
 }
@@ -66,23 +72,23 @@ void ledger_free(struct ledger *l)
 	free(l);
 }
 
-/* To the largest number that an entry has and not beyond, as verify adds up (tally.c). */
-static void account_for(struct account *a, uint64_t n)
-{
-	uint64_t room = INT64_MAX - a->accounted;
-
-	a->accounted += n < room ? n : room;
-}
-
 /* --- what waits --- */
+
+/* A credential's place names the host as well. */
+static const char *name_of(const struct record *r, char address[ADDR_TEXT_MAX])
+{
+	if (r->kind == RECORD_ALLOW && r->credential[0])
+		return r->credential;
+	if (r->has_name)
+		return r->name.s;
+	return r->has_addr ? addr_format(&r->addr, address) : NULL;
+}
 
 /* When all places are taken, the rest of `suppressed` is that of other names. */
 static void count_name(struct account *a, const struct record *r)
 {
 	char address[ADDR_TEXT_MAX];
-	const char *text = r->has_name	 ? r->name.s
-			   : r->has_addr ? addr_format(&r->addr, address)
-					 : NULL;
+	const char *text = name_of(r, address);
 
 	for (size_t i = 0; text && i < LEDGER_NAMES; i++) {
 		struct counted_name *c = &a->names[i];
@@ -118,11 +124,18 @@ static json_t *of_record(const struct ledger *l, const struct record *r)
 }
 
 /* Nothing is known of them but that they were. */
-static json_t *of_reason(const struct ledger *l, size_t reason)
+static json_t *of_account(const struct ledger *l, size_t account)
 {
-	return json_pack("{s:s, s:s, s:s, s:s}", "sandbox", l->sandbox, "action",
-			 event_action(RECORD_DENY), "verdict", "deny", "reason",
-			 reason_word((enum reason)reason));
+	bool refused = account_is_refusal(account);
+	json_t *entry = json_pack("{s:s, s:s, s:s}", "sandbox", l->sandbox, "action",
+				  event_action(refused ? RECORD_DENY : RECORD_ALLOW), "verdict",
+				  refused ? "deny" : "allow");
+
+	if (refused)
+		json_object_set_new(entry, "reason", json_string(account_word(account)));
+	else if (account == ACCOUNT_CREDENTIAL)
+		json_object_set_new(entry, "credential", json_string("one that is not known"));
+	return entry;
 }
 
 static json_t *names_of(const struct account *a)
@@ -136,10 +149,10 @@ static json_t *names_of(const struct account *a)
 }
 
 /* `r` is one of those that wait, and is not counted under its name; NULL: none is known. */
-static int write_entry(struct ledger *l, size_t reason, const struct record *r, mono_t now)
+static int write_entry(struct ledger *l, size_t account, const struct record *r, mono_t now)
 {
-	struct account *a = &l->of[reason];
-	json_t *entry = r ? of_record(l, r) : of_reason(l, reason);
+	struct account *a = &l->of[account];
+	json_t *entry = r ? of_record(l, r) : of_account(l, account);
 	int rc;
 
 	if (!entry)
@@ -152,7 +165,7 @@ static int write_entry(struct ledger *l, size_t reason, const struct record *r, 
 	rc = l->append(l->ctx, entry);
 	if (rc)
 		return rc;
-	account_for(a, a->waiting);
+	account_add(&a->accounted, a->waiting);
 	rate_note(&a->rate, now);
 	forget_waiting(a);
 	return 0;
@@ -166,9 +179,9 @@ static void keep(struct account *a, const struct record *r)
 	a->has_last = true;
 }
 
-void ledger_take(struct ledger *l, const struct record *r, mono_t now)
+void ledger_take(struct ledger *l, size_t account, const struct record *r, mono_t now)
 {
-	struct account *a = &l->of[r->reason];
+	struct account *a = &l->of[account];
 
 	a->waiting++;
 	if (!rate_allows(&a->rate, now)) {
@@ -178,17 +191,17 @@ void ledger_take(struct ledger *l, const struct record *r, mono_t now)
 	if (a->has_last)
 		count_name(a, &a->last);
 	a->has_last = false;
-	if (write_entry(l, r->reason, r, now))
+	if (write_entry(l, account, r, now))
 		keep(a, r);
 }
 
-void ledger_settle(struct ledger *l, const struct record_totals *total)
+void ledger_settle(struct ledger *l, const uint64_t total[ACCOUNTS])
 {
-	for (size_t i = 0; i < REASONS; i++) {
+	for (size_t i = 0; i < ACCOUNTS; i++) {
 		struct account *a = &l->of[i];
-		uint64_t most = total->refused[i] < INT64_MAX ? total->refused[i] : INT64_MAX;
+		uint64_t most = total[i] < INT64_MAX ? total[i] : INT64_MAX;
 
-		/* Never less than records told of: a gate that takes them back does not count. */
+		/* Never less than records told of: one that takes them back does not count. */
 		if (most > a->accounted && most - a->accounted > a->waiting)
 			a->waiting = most - a->accounted;
 	}
@@ -198,7 +211,7 @@ int ledger_flush(struct ledger *l, mono_t now, bool all)
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < REASONS && rc == 0; i++) {
+	for (size_t i = 0; i < ACCOUNTS && rc == 0; i++) {
 		struct account *a = &l->of[i];
 
 		if (a->waiting && (all || rate_allows(&a->rate, now)))
@@ -211,7 +224,7 @@ bool ledger_deadline(const struct ledger *l, mono_t *at)
 {
 	bool any = false;
 
-	for (size_t i = 0; i < REASONS; i++) {
+	for (size_t i = 0; i < ACCOUNTS; i++) {
 		mono_t next = rate_next(&l->of[i].rate);
 
 		if (l->of[i].waiting == 0 || (any && !mono_before(next, *at)))
@@ -224,32 +237,29 @@ bool ledger_deadline(const struct ledger *l, mono_t *at)
 
 json_t *ledger_totals(const struct ledger *l)
 {
-	json_t *totals = json_object();
+	uint64_t counts[ACCOUNTS];
 
-	for (size_t i = 0; i < REASONS; i++)
-		if (l->of[i].accounted)
-			json_object_set_new(totals, reason_word((enum reason)i),
-					    json_integer((json_int_t)l->of[i].accounted));
-	return totals;
+	ledger_read_accounted(l, counts);
+	return account_print(counts);
 }
 
 /* --- what the log has --- */
 
-static bool reason_of(const char *word, size_t *reason)
+static bool find_account(const char *word, size_t *account)
 {
-	for (*reason = 0; word && *reason < REASONS; ++*reason)
-		if (strcmp(reason_word((enum reason) * reason), word) == 0)
+	for (*account = 0; word && *account < ACCOUNTS; ++*account)
+		if (strcmp(account_word(*account), word) == 0)
 			return true;
 	return false;
 }
 
 static void read_totals(struct ledger *l, const json_t *totals)
 {
-	for (size_t i = 0; i < REASONS; i++) {
-		const json_t *n = json_object_get(totals, reason_word((enum reason)i));
+	for (size_t i = 0; i < ACCOUNTS; i++) {
+		const json_t *n = json_object_get(totals, account_word(i));
 
 		l->of[i].accounted = 0;
-		account_for(&l->of[i], (uint64_t)json_integer_value(n));
+		account_add(&l->of[i].accounted, (uint64_t)json_integer_value(n));
 	}
 }
 
@@ -267,18 +277,16 @@ static bool restore_entry(void *ctx, uint64_t seq, struct span line)
 	struct ledger *l = ctx;
 	struct entry en;
 	struct err e;
-	const char *action;
-	size_t reason;
+	size_t i;
 
 	if (entry_parse(line, &en, &e))
 		return true;
-	action = json_string_value(json_object_get(en.value, "action"));
-	if (action && strcmp(action, event_action(RECORD_DENY)) == 0 &&
-	    reason_of(json_string_value(json_object_get(en.value, "reason")), &reason)) {
+	if (find_account(account_word_of_entry(en.value), &i)) {
 		const json_t *more = json_object_get(en.value, "suppressed");
 
-		account_for(&l->of[reason], 1 + (uint64_t)json_integer_value(more));
-		rate_note(&l->of[reason].rate, when(en.time));
+		account_add(&l->of[i].accounted, 1);
+		account_add(&l->of[i].accounted, (uint64_t)json_integer_value(more));
+		rate_note(&l->of[i].rate, when(en.time));
 	}
 	if (json_object_get(en.value, "totals"))
 		read_totals(l, json_object_get(en.value, "totals"));
@@ -291,8 +299,8 @@ int ledger_restore(struct ledger *l, int dir, uint64_t size, struct err *e)
 	return audit_each(dir, size > LOOK_BACK ? size - LOOK_BACK : 0, restore_entry, l, e);
 }
 
-void ledger_read_accounted(const struct ledger *l, uint64_t refused[REASONS])
+void ledger_read_accounted(const struct ledger *l, uint64_t counts[ACCOUNTS])
 {
-	for (size_t i = 0; i < REASONS; i++)
-		refused[i] = l->of[i].accounted;
+	for (size_t i = 0; i < ACCOUNTS; i++)
+		counts[i] = l->of[i].accounted;
 }

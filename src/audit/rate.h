@@ -5,12 +5,13 @@
 
 #include "base/clock.h"
 
-enum { RATE_PER_MINUTE = 20, RATE_MINUTE_MS = 60000 };
+enum { RATE_MOST = 120, RATE_MINUTE_MS = 60000 };
 
-/* Zeroed: nothing was written yet. */
+/* Nothing was written yet when all but `most` is zero. */
 struct rate {
-	mono_t written[RATE_PER_MINUTE]; /* the latest, round and round */
-	unsigned n;			 /* in all */
+	unsigned most;		   /* in a minute, 1 to RATE_MOST */
+	unsigned n;		   /* in all */
+	mono_t written[RATE_MOST]; /* the latest, round and round */
 };
 
 /* When the next one may be written; a moment that has passed: now. */

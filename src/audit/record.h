@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record: one event of a sandbox's network, of fixed size, on its way from the gate to the sealer;
- * and the ring in shared memory that carries it (ring.c).
+ * record: one event of a sandbox's network, of fixed size, on its way from the gate or the broker
+ * to the sealer; and the ring in shared memory that carries it (ring.c), one for each of the two.
  *
- * The gate writes, the sealer reads; neither waits for the other. The gate is the process that
- * reads the sandbox's octets, so the sealer copies a record out before it looks at it, and checks
- * every field. The totals in the shared memory count every event, whether its record found room or
+ * The one writes, the sealer reads; neither waits for the other. Gate and broker are the processes
+ * that read the sandbox's octets, so the sealer copies a record out before it looks at it, and
+ * checks every field. The totals in the shared memory count every event, whether its record found room or
  * not, and live as long as the file behind them: they are exact across the death of any of the
  * processes.
  */
@@ -67,13 +67,14 @@ struct record {
 	char credential[RECORD_CREDENTIAL_MAX];
 };
 
-/* Cumulative, of the sandbox's whole life; only ever grow. Written by the gate alone. */
+/* Cumulative, of the sandbox's whole life; only ever grow. Written by the ring's writer alone. */
 struct record_totals {
 	uint64_t refused[REASONS]; /* by enum reason */
 	uint64_t allowed;	   /* RECORD_ALLOW */
 	uint64_t ended;		   /* RECORD_END */
 	uint64_t missed;	   /* records that found no room in the ring, of any kind */
 	uint64_t missed_refused[REASONS];
+	uint64_t with_credential; /* of `allowed`, those that have one */
 };
 
 struct ring;
@@ -82,29 +83,31 @@ struct ring;
 size_t ring_size(void);
 
 /*
- * Maps the file `fd`, growing it to ring_size(); a file with other contents, or of another version,
- * is an error. Both ends call it. The mapping is shared, and survives fork.
+ * Maps the file `fd`, growing it to ring_size(). Of a file that an earlier version made the totals
+ * go on, and records that were not taken are in them; with other contents, or of a later version,
+ * it is an error, errno EBADMSG. Both ends call it. The mapping is shared, and survives fork.
  */
 struct ring *ring_map(int fd, struct err *e);
 void ring_unmap(struct ring *r);
 
 /*
- * The gate's end. Never waits and makes no system call but a wake-up (eventfd write) when the
+ * The writer's end. Never waits and makes no system call but a wake-up (eventfd write) when the
  * sealer sleeps. Counts in the totals first. `wake` is an eventfd, or -1. NULL r: nothing is kept.
  */
 void ring_put(struct ring *r, int wake, const struct record *what);
 
 /*
- * No gate lives and none is being started: a put that the last one was killed in is over. Before
- * every start of a gate.
+ * No writer lives and none is being started: a put that the last one was killed in is over. Before
+ * every start of a writer.
  */
 void ring_mend(struct ring *r);
 
 /*
- * No gate lives: raises the totals of refusals to at least these, which a log has. A file that was
- * begun anew, or that a power cut set back, counts on from there.
+ * No writer lives: raises refusals, what was allowed, and of that what had a credential, to at
+ * least these totals, which a log has. A file that was begun anew, or that a power cut set back,
+ * counts on from there.
  */
-void ring_raise(struct ring *r, const uint64_t refused[REASONS]);
+void ring_raise(struct ring *r, const struct record_totals *least);
 
 /* The sealer's end: copies out the next record; false when there is none. */
 bool ring_take(struct ring *r, struct record *out);
@@ -115,7 +118,7 @@ bool ring_may_sleep(struct ring *r);
 void ring_read_totals(const struct ring *r, struct record_totals *out);
 /*
  * The totals as of a moment between two puts, and how many records had ever been put by then: what
- * they count is among those, or found no room, or was lost with a gate. False: a put was under way.
+ * they count is among those, or found no room, or was lost with a writer. False: a put was under way.
  */
 bool ring_read_settled(const struct ring *r, struct record_totals *out, uint64_t *put);
 

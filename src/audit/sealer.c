@@ -77,10 +77,33 @@ static json_t *receive(struct sealer *s, mono_t deadline)
 	}
 }
 
+static int send_ring(const struct sealer *s)
+{
+	static char op[] = "{\"op\":\"ring\"}";
+	union {
+		struct cmsghdr header;
+		char octets[CMSG_SPACE(sizeof(int))];
+	} control = {.header = {.cmsg_len = CMSG_LEN(sizeof(int)),
+				.cmsg_level = SOL_SOCKET,
+				.cmsg_type = SCM_RIGHTS}};
+	struct iovec v = {op, sizeof(op) - 1};
+	struct msghdr m = {
+		.msg_iov = &v,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+
+	memcpy(CMSG_DATA(&control.header), &s->ring, sizeof(int));
+	return sendmsg(s->control, &m, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
+}
+
 /* --- notes --- */
 
 static void send_notes(struct sealer *s)
 {
+	if (s->ready && s->ring >= 0 && send_ring(s) == 0)
+		s->ring = -1;
 	while (s->ready && s->sent < json_array_size(s->notes)) {
 		json_t *note = json_array_get(s->notes, s->sent);
 
@@ -128,6 +151,12 @@ int sealer_note(struct sealer *s, json_t *entry)
 	json_array_append_new(s->notes, json_pack("{s:s, s:o}", "op", "note", "entry", entry));
 	sealer_hear(s);
 	return 0;
+}
+
+void sealer_set_broker_ring(struct sealer *s, int ring)
+{
+	s->ring = ring;
+	sealer_hear(s);
 }
 
 static void send_on(const struct sealer *s)
@@ -191,6 +220,7 @@ int sealer_start(struct sealer *s, const struct sealer_setup *setup, struct err 
 	s->why.text[0] = 0;
 	s->sealed = 0;
 	s->sent = 0;
+	s->ring = -1;
 	s->pidfd = s->pid > 0 ? (int)syscall(SYS_pidfd_open, s->pid, 0) : -1;
 	if (s->pidfd >= 0)
 		return 0;

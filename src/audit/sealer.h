@@ -2,7 +2,7 @@
 /*
  * sealer: the one process that writes a sandbox's logs and holds the key that signs them.
  *
- * It takes fixed records from the gate's ring and entries from the supervisor, has no network, no
+ * It takes fixed records from the rings of gate and broker and entries from the supervisor, has no network, no
  * file but those of the logs, and parses nothing that the sandbox sent. This is the supervisor's
  * hold on it; sealer_main.c is the process.
  *
@@ -20,12 +20,13 @@
 struct sealer_setup {
 	const char *sandbox;
 	int folder; /* the sandbox's folder of state: "audit/", "connections/" are made in it */
-	int ring;   /* the file behind the ring */
-	int wake;   /* eventfd */
+	int ring;   /* the file behind the gate's ring */
+	int broker_ring;		   /* and behind the broker's; -1: none yet */
+	int wake;			   /* eventfd, of both */
 	const struct catalogue *catalogue; /* for remedies */
 	bool lasting; /* false: the logs go with the sandbox, and nothing waits for the disk */
 	bool tells;   /* of every checkpoint; else only of notes that are sealed */
-	bool alone;   /* no gate lives yet: the ring's totals may be put right */
+	bool alone;   /* no gate and no broker lives yet: the totals may be put right */
 	uint64_t connections_bytes; /* of the connection log in all; 0: the default */
 	unsigned keep_segments;	    /* of the audit log; 0: all */
 };
@@ -42,9 +43,10 @@ struct sealer {
 	json_int_t sealed;    /* how many it has said to have sealed */
 	json_int_t last_note; /* the number of the latest */
 	json_t *on;	      /* permissions, for the next sealer as well */
+	int ring;	      /* the broker's, on its way to the sealer that lives; -1; borrowed */
 };
 
-#define SEALER_NONE ((struct sealer){.pidfd = -1, .control = -1})
+#define SEALER_NONE ((struct sealer){.pidfd = -1, .control = -1, .ring = -1})
 
 /* More than these wait for a disk, and the next is refused. */
 enum { SEALER_NOTES_MAX = 4096, SEALER_START_MS = 10000 };
@@ -64,6 +66,12 @@ int sealer_await_ready(struct sealer *s, struct err *e) sg_must_check;
  * called while there is no sealer. 0 or -errno.
  */
 int sealer_note(struct sealer *s, json_t *entry) sg_must_check;
+
+/*
+ * From now on there is a ring of the broker's as well, in the file `ring`, which stays open: for
+ * the sealer that lives. The next one has it of its setup.
+ */
+void sealer_set_broker_ring(struct sealer *s, int ring);
 
 /* The permissions that are on from now, for remedies; borrowed, may be NULL. */
 void sealer_set_on(struct sealer *s, char *const *on);

@@ -28,7 +28,7 @@ static int confine_to_calls(struct err *e)
 	static const struct confine_call calls[] = {
 		{SCMP_SYS(poll), CONFINE_ANY, 0},
 		{SCMP_SYS(ppoll), CONFINE_ANY, 0},
-		{SCMP_SYS(recvfrom), 0, SEALER_CONTROL},
+		{SCMP_SYS(recvmsg), 0, SEALER_CONTROL},
 		{SCMP_SYS(sendto), 0, SEALER_CONTROL},
 		{SCMP_SYS(read), CONFINE_ANY, 0},
 		{SCMP_SYS(write), CONFINE_ANY, 0},

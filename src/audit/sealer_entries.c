@@ -8,7 +8,7 @@
 enum {
 	COMMIT_MS = 100,
 	RETRY_MS = 1000,
-	TOTALS_EVERY = 512, /* entries; ledger_restore() looks back twice as far */
+	TOTALS_EVERY = 512, /* entries; ledger_restore() looks back further */
 };
 
 /* --- entries --- */

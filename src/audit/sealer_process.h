@@ -2,7 +2,8 @@
 /*
  * sealer_process: the parts of the sealer as a process.
  *
- *	sealer_main.c		its start, its loop, and what comes from the ring
+ *	sealer_main.c		its start, and its loop
+ *	sealer_rings.c		what comes from the rings
  *	sealer_confine.c	what it gives up
  *	sealer_entries.c	the audit log, also on a disk that is full
  *	sealer_requests.c	the supervisor's messages
@@ -19,10 +20,29 @@
 #include "audit/sealer_main.h"
 #include "base/clock.h"
 
+/* A ring, and what is known of it. */
+struct source {
+	struct ring *ring;	  /* NULL: not there, or not yet */
+	bool known;		  /* `base` was read */
+	uint64_t base[ACCOUNTS];  /* its totals when they last belonged to a moment ... */
+	uint64_t since[ACCOUNTS]; /* ... and the records that were taken since */
+	uint64_t missed;	  /* of its totals, told to the connection log */
+	uint64_t garbled;	  /* records that were none, not yet told of */
+	mono_t garbled_at;
+	/* Of one look. */
+	bool settled, has_next;
+	struct record_totals total; /* with `put`, when `settled` */
+	uint64_t put;
+	size_t looked;
+	struct record next;
+};
+
+enum source_of { SOURCE_GATE, SOURCE_BROKER, SOURCES };
+
 struct process {
 	const struct sealer_setup *setup;
 	pid_t parent;
-	struct ring *ring;
+	struct source source[SOURCES];
 	struct event_printer *printer;
 	struct connection_log *connections;
 	struct audit_log *log;
@@ -39,9 +59,6 @@ struct process {
 	mono_t retry_at;
 	uint64_t taken, told; /* notes of the supervisor: in the log, and said to be sealed */
 
-	uint64_t missed;  /* of the ring's totals, told to the connection log */
-	uint64_t garbled; /* records that were none, not yet told of */
-	mono_t garbled_at;
 	bool busy, ending;
 };
 
@@ -62,9 +79,17 @@ void sealer_write_totals(struct process *s);
 /* The disk was full: tries again. */
 void sealer_retry(struct process *s);
 
-/* --- sealer_main.c --- */
+/* --- sealer_rings.c --- */
 
-/* Takes all that the ring has, as far as a gate that may still live lets it come to an end. */
+/* 0 or -1 with the message. */
+int sealer_map_ring(struct process *s, enum source_of which, int fd, struct err *e) sg_must_check;
+/* No writer lives: the totals of the rings are no less than what the log accounts for. */
+void sealer_raise_totals(struct process *s);
+/* Announces that the sealer is about to sleep; false: there is something, do not. */
+bool sealer_may_sleep(struct process *s);
+/* Takes what the rings have, so much that the supervisor does not wait long. */
+void sealer_drain(struct process *s);
+/* Takes all that they have, as far as a writer that may still live lets it come to an end. */
 void sealer_drain_all(struct process *s);
 
 /* --- sealer_requests.c --- */

@@ -4,12 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "audit/entry.h"
 #include "audit/sealer_process.h"
+#include "io/passed_fd.h"
 
 enum {
-	LOOK_BACK_NOTES = 1024, /* entries: more than can be written before a note is sealed */
+	LOOK_BACK_NOTES = 2048, /* entries: more than can be written before a note is sealed */
 	LAST_WORDS_MS = 20, /* from the supervisor's death to the gate's, which the kernel kills */
 };
 
@@ -82,7 +84,7 @@ static void write_note(struct process *s, json_t *entry)
 	json_decref(entry);
 }
 
-static void take_note(struct process *s, const json_t *message)
+static void take_note(struct process *s, const json_t *message, int passed)
 {
 	json_t *entry = json_deep_copy(json_object_get(message, "entry"));
 
@@ -115,9 +117,20 @@ static char **words_of(const json_t *list)
 	return words;
 }
 
-static void take_on(struct process *s, const json_t *message)
+static void take_on(struct process *s, const json_t *message, int passed)
 {
 	event_printer_set_on(s->printer, words_of(json_object_get(message, "on")));
+}
+
+/* A file that is none, which only a broken supervisor sends, leaves the broker's events unread. */
+static void take_ring(struct process *s, const json_t *message, int passed)
+{
+	struct err e;
+
+	if (s->source[SOURCE_BROKER].ring || passed < 0 ||
+	    sealer_map_ring(s, SOURCE_BROKER, passed, &e))
+		return;
+	s->busy = true;
 }
 
 static void seal_all(struct process *s)
@@ -130,13 +143,13 @@ static void seal_all(struct process *s)
 	connection_log_flush(s->connections);
 }
 
-static void take_sync(struct process *s, const json_t *message)
+static void take_sync(struct process *s, const json_t *message, int passed)
 {
 	seal_all(s);
 	sealer_tell(json_pack("{s:s, s:b}", "op", "sync", "ok", !s->stuck));
 }
 
-static void take_stop(struct process *s, const json_t *message)
+static void take_stop(struct process *s, const json_t *message, int passed)
 {
 	sealer_drain_all(s);
 	if (!s->stuck)
@@ -147,22 +160,20 @@ static void take_stop(struct process *s, const json_t *message)
 
 static const struct {
 	const char *op;
-	void (*take)(struct process *s, const json_t *message);
+	void (*take)(struct process *s, const json_t *message, int passed);
 } requests[] = {
-	{"note", take_note},
-	{"on", take_on},
-	{"sync", take_sync},
-	{"stop", take_stop},
+	{"note", take_note}, {"on", take_on},	  {"ring", take_ring},
+	{"sync", take_sync}, {"stop", take_stop},
 };
 
-static void take_message(struct process *s, const char *text, size_t n)
+static void take_message(struct process *s, const char *text, size_t n, int passed)
 {
 	json_t *message = json_loadb(text, n, 0, NULL);
 	const char *op = json_string_value(json_object_get(message, "op"));
 
 	for (size_t i = 0; op && i < sg_array_len(requests); i++)
 		if (strcmp(requests[i].op, op) == 0)
-			requests[i].take(s, message);
+			requests[i].take(s, message, passed);
 	json_decref(message);
 }
 
@@ -177,7 +188,7 @@ void sealer_supervisor_is_gone(struct process *s)
 	json_t *message = json_pack("{s:o}", "entry", entry);
 
 	poll(NULL, 0, LAST_WORDS_MS);
-	take_note(s, message);
+	take_note(s, message, -1);
 	json_decref(message);
 	seal_all(s);
 	s->ending = true;
@@ -186,12 +197,15 @@ void sealer_supervisor_is_gone(struct process *s)
 void sealer_hear_supervisor(struct process *s)
 {
 	static char text[SEALER_MESSAGE_MAX];
+	int passed = -1;
 	ssize_t n = 1;
 
 	while (!s->ending && n > 0) {
-		n = recv(SEALER_CONTROL, text, sizeof(text), MSG_DONTWAIT);
+		n = passed_fd_receive(SEALER_CONTROL, text, sizeof(text), &passed);
 		if (n > 0)
-			take_message(s, text, (size_t)n);
+			take_message(s, text, (size_t)n, passed);
+		if (passed >= 0)
+			close(passed);
 	}
 	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
 		sealer_supervisor_is_gone(s);

@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { REASON_ROOM = 64 };
+#include "audit/account.h"
+
+enum { WORD_ROOM = 64 };
 
 void tally_init(struct tally *t, const char *origin, bool pruned)
 {
@@ -22,58 +24,51 @@ void tally_free(struct tally *t)
 	t->counts = NULL;
 }
 
-/* Up to the largest number and not beyond, as the writer does: it may be of a hostile gate's
+/* Up to the largest number and not beyond, as the writer does: it may be of a hostile process's
  * making. */
-static void count(struct tally *t, const char *reason, json_int_t n)
+static void count(struct tally *t, const char *word, json_int_t n)
 {
-	json_int_t before = json_integer_value(json_object_get(t->counts, reason));
+	json_int_t before = json_integer_value(json_object_get(t->counts, word));
 	json_int_t sum;
 
 	if (n <= 0)
 		return;
 	if (__builtin_add_overflow(before, n, &sum))
 		sum = INT64_MAX;
-	json_object_set_new(t->counts, reason, json_integer(sum));
+	json_object_set_new(t->counts, word, json_integer(sum));
 }
 
-static bool is_refusal(const json_t *entry)
+static void count_entry(struct tally *t, const json_t *entry)
 {
-	const char *action = json_string_value(json_object_get(entry, "action"));
+	const char *word = account_word_of_entry(entry);
 
-	return action && strcmp(action, "sandgate.egress.deny") == 0;
-}
-
-static void count_refusal(struct tally *t, const json_t *entry)
-{
-	const char *reason = json_string_value(json_object_get(entry, "reason"));
-
-	if (!reason || !is_refusal(entry))
+	if (!word)
 		return;
-	count(t, reason, 1);
-	count(t, reason, json_integer_value(json_object_get(entry, "suppressed")));
+	count(t, word, 1);
+	count(t, word, json_integer_value(json_object_get(entry, "suppressed")));
 }
 
 static int check_totals(const json_t *counts, const json_t *totals, struct err *e)
 {
-	const char *reason;
+	const char *word;
 	json_t *n;
 
-	json_object_foreach((json_t *)totals, reason, n)
+	json_object_foreach((json_t *)totals, word, n)
 	{
-		json_int_t is = json_integer_value(json_object_get(counts, reason));
+		json_int_t is = json_integer_value(json_object_get(counts, word));
 
 		if (is != json_integer_value(n))
 			return err_set(e,
-				       "%lld refusals as %.*s are written or counted, its total "
+				       "%lld events as %.*s are written or counted, its total "
 				       "says %lld",
-				       (long long)is, REASON_ROOM, reason,
+				       (long long)is, WORD_ROOM, word,
 				       (long long)json_integer_value(n));
 	}
-	json_object_foreach((json_t *)counts, reason, n)
+	json_object_foreach((json_t *)counts, word, n)
 	{
-		if (json_integer_value(n) && !json_object_get(totals, reason))
-			return err_set(e, "%lld refusals as %.*s are written, its totals have none",
-				       (long long)json_integer_value(n), REASON_ROOM, reason);
+		if (json_integer_value(n) && !json_object_get(totals, word))
+			return err_set(e, "%lld events as %.*s are written, its totals have none",
+				       (long long)json_integer_value(n), WORD_ROOM, word);
 	}
 	return 0;
 }
@@ -91,7 +86,7 @@ int tally_add(struct tally *t, const json_t *entry, struct err *e)
 
 	if (is_of_another(t, entry))
 		return 0;
-	count_refusal(t, entry);
+	count_entry(t, entry);
 	if (!json_is_object(totals))
 		return 0;
 	if (!t->partly)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tally: were the refusals that were not written counted?
+ * tally: were the events that were not written counted?
  *
- * Refusals come faster than they are written. A written one says in "suppressed" how many of its
- * reason came since the written one before it; an entry with "totals" says, for each reason, how
- * many there were since the log began. For every such entry: written + suppressed = total.
+ * Refusals and requests come faster than they are written. A written one says in "suppressed" how
+ * many of its account (account.h) came since the written one before it; an entry with "totals"
+ * says, for each account, how many there were since the log began. For every such entry: written +
+ * suppressed = total.
  *
  * That is of the log of one sandbox. The host's own has the ends of many, with the totals of each,
- * and none of their refusals.
+ * and none of their events.
  */
 #ifndef SG_AUDIT_TALLY_H
 #define SG_AUDIT_TALLY_H
@@ -20,7 +21,7 @@
 enum { TALLY_NAME_MAX = 63 };
 
 struct tally {
-	json_t *counts;			  /* by reason; NULL: none yet */
+	json_t *counts;			  /* by account; NULL: none yet */
 	char sandbox[TALLY_NAME_MAX + 1]; /* whose log it is; empty: of none, or of many */
 	bool partly; /* the log's beginning was pruned: its first totals are taken as they are */
 };

@@ -11,21 +11,23 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "audit/account.h"
 #include "sandbox/log_folder.h"
 
 static const uint64_t mib = UINT64_C(1024) * 1024;
+static const char broker_ring_name[] = "ring-broker";
 
 /* --- the ring --- */
 
 /*
  * Of a passing sandbox it need not outlive the supervisor: memory, and only what is touched of it.
  */
-static int open_ring_file(const struct log_link *l, const char *name)
+static int open_ring_file(const struct log_link *l, const char *name, int create)
 {
 	int fd;
 
 	if (l->setup.lasting)
-		return openat(l->folder, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+		return openat(l->folder, name, O_RDWR | create | O_NOFOLLOW | O_CLOEXEC, 0600);
 	fd = memfd_create("sandgate-ring", MFD_CLOEXEC);
 	if (fd >= 0 && ftruncate(fd, (off_t)ring_size()) < 0) {
 		close(fd);
@@ -34,16 +36,17 @@ static int open_ring_file(const struct log_link *l, const char *name)
 	return fd;
 }
 
-/* One of another version has nothing that the audit log does not have: the sealer sets it right. */
-static int map_ring(const struct log_link *l, const char *name, int *file, struct ring **ring,
-		    struct err *e)
+/*
+ * One that cannot be read has next to nothing that the audit log does not have: the sealer raises
+ * what is begun anew.
+ */
+static int map_ring(int file, struct ring **ring, struct err *e)
 {
-	*file = open_ring_file(l, name);
-	if (*file < 0)
+	if (file < 0)
 		return err_set(e, "the ring of records: %s", err_why(errno));
-	*ring = ring_map(*file, e);
-	if (!*ring && errno == EBADMSG && ftruncate(*file, 0) == 0)
-		*ring = ring_map(*file, e);
+	*ring = ring_map(file, e);
+	if (!*ring && errno == EBADMSG && ftruncate(file, 0) == 0)
+		*ring = ring_map(file, e);
 	return *ring ? 0 : -1;
 }
 
@@ -63,11 +66,38 @@ void log_link_mend(struct log_link *l)
 		mend(l, l->ring);
 }
 
+static int map_broker_ring(struct log_link *l, int create, struct err *e)
+{
+	l->broker_ring_file = open_ring_file(l, broker_ring_name, create);
+	if (!create && l->broker_ring_file < 0 && errno == ENOENT)
+		return 0;
+	if (map_ring(l->broker_ring_file, &l->broker_ring, e))
+		return -1;
+	l->setup.broker_ring = l->broker_ring_file;
+	return 0;
+}
+
 int log_link_prepare_broker(struct log_link *l, struct err *e)
 {
-	if (!l->broker_ring && map_ring(l, "ring-broker", &l->broker_ring_file, &l->broker_ring, e))
-		return -1;
+	if (!l->broker_ring) {
+		if (map_broker_ring(l, O_CREAT, e))
+			return -1;
+		sealer_set_broker_ring(l->sealer, l->broker_ring_file);
+	}
 	mend(l, l->broker_ring);
+	return 0;
+}
+
+/* What brokers of earlier runs have counted belongs to the sum, whether one runs now or not. */
+static int map_rings(struct log_link *l, struct err *e)
+{
+	l->ring_file = open_ring_file(l, "ring", O_CREAT);
+	if (map_ring(l->ring_file, &l->ring, e) || (l->setup.lasting && map_broker_ring(l, 0, e)))
+		return -1;
+	ring_mend(l->ring);
+	if (l->broker_ring)
+		ring_mend(l->broker_ring);
+	l->setup.ring = l->ring_file;
 	return 0;
 }
 
@@ -90,18 +120,17 @@ int log_link_open(struct log_link *l, struct sealer *sealer, const struct runtim
 		.folder = l->folder,
 		.catalogue = sources->catalogue,
 		.lasting = lasting,
+		.broker_ring = -1,
 		.alone = true,
 		.connections_bytes = sources->settings.connections_mb * mib,
 		.keep_segments = sources->settings.audit_keep_segments,
 		.tells = log_beyond_has_anchor(&l->anchor),
 	};
-	if (map_ring(l, "ring", &l->ring_file, &l->ring, e))
+	if (map_rings(l, e))
 		return -1;
-	ring_mend(l->ring);
 	l->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (l->wake < 0)
 		return err_set(e, "a descriptor for the sealer: %s", err_why(errno));
-	l->setup.ring = l->ring_file;
 	l->setup.wake = l->wake;
 	return sealer_start(l->sealer, &l->setup, e);
 }
@@ -121,17 +150,18 @@ int log_link_renew(struct log_link *l, struct err *e)
 	return sealer_start(l->sealer, &l->setup, e);
 }
 
-static json_t *totals_of(const struct ring *ring)
+static json_t *totals_of(const struct log_link *l)
 {
-	json_t *totals = json_object();
+	uint64_t counts[ACCOUNTS] = {0};
 	struct record_totals t;
 
-	ring_read_totals(ring, &t);
-	for (size_t i = 0; i < REASONS; i++)
-		if (t.refused[i])
-			json_object_set_new(totals, reason_word((enum reason)i),
-					    json_integer((json_int_t)t.refused[i]));
-	return totals;
+	ring_read_totals(l->ring, &t);
+	account_add_totals(counts, &t, false);
+	if (l->broker_ring) {
+		ring_read_totals(l->broker_ring, &t);
+		account_add_totals(counts, &t, true);
+	}
+	return account_print(counts);
 }
 
 /* --- anchors --- */
@@ -167,7 +197,7 @@ static void end_anchoring(struct log_link *l)
 
 static void say_farewell(const struct log_link *l, json_t *entry)
 {
-	json_object_set_new(entry, "totals", totals_of(l->ring));
+	json_object_set_new(entry, "totals", totals_of(l));
 	log_beyond_end(l->setup.sandbox, l->folder, l->setup.lasting, entry, &l->anchor);
 }
 

@@ -67,6 +67,7 @@ static void begin(struct world *w)
 			 &(struct sealer_setup){.sandbox = "bench",
 						.folder = w->folder,
 						.ring = w->ring_file,
+						.broker_ring = -1,
 						.wake = w->wake,
 						.lasting = true,
 						.alone = true},

@@ -27,6 +27,7 @@ void sealer_rig_open(struct world *w)
 		.sandbox = "box",
 		.folder = w->folder,
 		.ring = w->ring_file,
+		.broker_ring = -1,
 		.wake = w->wake,
 		.lasting = true,
 		.alone = true,

@@ -177,7 +177,7 @@ static void suppressed_refusals_add_up(void **state)
 	v = verdict_of(&f);
 	assert_false(v.holds);
 	assert_int_equal(v.bad_seq, 7);
-	assert_string_equal(v.why.text, "entry 7: 1011 refusals as not-in-policy are written or "
+	assert_string_equal(v.why.text, "entry 7: 1011 events as not-in-policy are written or "
 					"counted, its total says 1010");
 	folder_remove(&f);
 }

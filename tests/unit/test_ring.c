@@ -138,12 +138,158 @@ static void a_file_that_is_no_ring_is_refused(void **state)
 	assert_int_equal(errno, EBADMSG);
 	assert_int_equal(ftruncate(w->fd, 100), 0);
 	assert_null(ring_map(w->fd, &e));
-	assert_non_null(strstr(e.text, "another version"));
+	assert_non_null(strstr(e.text, "a later version"));
 	/* The mapping that the test holds ends with the file: it is made anew. */
 	assert_int_equal(ftruncate(w->fd, 0), 0);
 	ring_unmap(w->ring);
 	w->ring = ring_map(w->fd, &e);
 	assert_non_null(w->ring);
+}
+
+/* --- files of earlier versions --- */
+
+enum { EARLIER_REASONS = 38, EARLIER_FILE = 4096 + SLOTS * 840 };
+
+/* As it was laid out before there were credentials in it. */
+struct earlier {
+	char magic[8];
+	uint32_t version, record_size, slots, reasons;
+	uint8_t unused[40];
+	uint64_t tail, asleep[7], head, turn;
+	uint64_t refused[EARLIER_REASONS], allowed, ended, missed;
+	uint64_t missed_refused[EARLIER_REASONS];
+};
+
+static void put_earlier(const struct world *w, uint32_t version)
+{
+	struct earlier head = {
+		.magic = "sgring\r\n",
+		.version = version,
+		.record_size = 840,
+		.slots = SLOTS,
+		.reasons = EARLIER_REASONS,
+		.tail = 3,
+		.head = 9,
+		.turn = 17,
+		.allowed = 100,
+		.ended = 90,
+		.missed = 4,
+	};
+
+	assert_int_equal(offsetof(struct earlier, tail), 64);
+	assert_int_equal(offsetof(struct earlier, head), 128);
+	assert_int_equal(offsetof(struct earlier, refused), 144);
+	for (unsigned i = 0; i < EARLIER_REASONS; i++) {
+		head.refused[i] = 1000 + i;
+		head.missed_refused[i] = i;
+	}
+	assert_int_equal(ftruncate(w->fd, 0), 0);
+	assert_int_equal(ftruncate(w->fd, EARLIER_FILE), 0);
+	assert_int_equal(pwrite(w->fd, &head, sizeof(head), 0), sizeof(head));
+}
+
+static off_t size_of(const struct world *w)
+{
+	return lseek(w->fd, 0, SEEK_END);
+}
+
+/* The totals go on, by reason; records of another layout are never taken for records. */
+static void the_totals_of_an_earlier_version_go_on(void **state)
+{
+	struct world *w = *state;
+	struct record_totals t;
+	struct record r = refusal(5), taken;
+	struct ring *next;
+
+	ring_unmap(w->ring);
+	put_earlier(w, 1);
+	w->ring = again(w);
+	assert_int_equal(size_of(w), ring_size());
+	ring_read_totals(w->ring, &t);
+	for (unsigned i = 0; i < REASONS; i++) {
+		assert_int_equal(t.refused[i], i < EARLIER_REASONS ? 1000 + i : 0);
+		assert_int_equal(t.missed_refused[i], i < EARLIER_REASONS ? i : 0);
+	}
+	assert_int_equal(t.allowed, 100);
+	assert_int_equal(t.ended, 90);
+	assert_int_equal(t.missed, 4);
+	assert_int_equal(t.with_credential, 0);
+	assert_false(ring_take(w->ring, &taken));
+	ring_put(w->ring, -1, &r);
+	/* Not moved on a second time. */
+	next = again(w);
+	assert_true(ring_take(next, &taken));
+	assert_int_equal(taken.bytes_out, 5);
+	ring_read_totals(next, &t);
+	assert_int_equal(t.refused[REASON_NOT_IN_POLICY], 1000 + REASON_NOT_IN_POLICY + 1);
+	ring_unmap(next);
+}
+
+static void a_later_version_is_not_guessed_at(void **state)
+{
+	struct world *w = *state;
+	struct err e;
+
+	ring_unmap(w->ring);
+	put_earlier(w, 3);
+	assert_null(ring_map(w->fd, &e));
+	assert_int_equal(errno, EBADMSG);
+	put_earlier(w, 0);
+	assert_null(ring_map(w->fd, &e));
+	assert_int_equal(ftruncate(w->fd, 0), 0);
+	w->ring = again(w);
+}
+
+/* More reasons than a page has room for, or none: no length is taken from the file. */
+static void a_page_without_sense_is_refused(void **state)
+{
+	static const uint32_t counts[] = {0, 246, 4096, UINT32_MAX};
+	struct world *w = *state;
+	struct err e;
+
+	ring_unmap(w->ring);
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		put_earlier(w, 1);
+		assert_int_equal(pwrite(w->fd, &counts[i], 4, offsetof(struct earlier, reasons)),
+				 4);
+		assert_null(ring_map(w->fd, &e));
+		assert_int_equal(errno, EBADMSG);
+	}
+	assert_int_equal(ftruncate(w->fd, 0), 0);
+	w->ring = again(w);
+}
+
+/* Killed after the page was written: the rest of the longer file is cut by the next. */
+static void what_was_cut_short_in_moving_on_is_finished(void **state)
+{
+	struct world *w = *state;
+	struct record r = refusal(8), taken;
+	struct ring *next;
+
+	ring_put(w->ring, -1, &r);
+	assert_int_equal(ftruncate(w->fd, (off_t)ring_size() + 100000), 0);
+	next = again(w);
+	assert_int_equal(size_of(w), ring_size());
+	assert_true(ring_take(next, &taken));
+	ring_unmap(next);
+}
+
+static void what_had_a_credential_is_counted(void **state)
+{
+	struct world *w = *state;
+	struct record r = {.kind = RECORD_ALLOW}, with = r, deny = refusal(1);
+	struct record_totals t;
+
+	record_put_text(with.credential, sizeof(with.credential), span_of_string("x at y"));
+	deny.credential[0] = 'x';
+	ring_put(w->ring, -1, &r);
+	ring_put(w->ring, -1, &with);
+	ring_put(w->ring, -1, &with);
+	ring_put(w->ring, -1, &deny);
+	ring_read_totals(w->ring, &t);
+	assert_int_equal(t.allowed, 3);
+	assert_int_equal(t.with_credential, 2);
+	assert_int_equal(t.refused[REASON_NOT_IN_POLICY], 1);
 }
 
 static void a_sleeper_is_woken_once(void **state)
@@ -166,16 +312,22 @@ static void a_sleeper_is_woken_once(void **state)
 static void totals_are_raised_and_never_lowered(void **state)
 {
 	struct world *w = *state;
-	uint64_t log[REASONS] = {[REASON_NOT_IN_POLICY] = 1, [REASON_DNS_OFF] = 9};
+	const struct record_totals log = {
+		.refused = {[REASON_NOT_IN_POLICY] = 1, [REASON_DNS_OFF] = 9},
+		.allowed = 5,
+		.with_credential = 2,
+	};
 	struct record r = refusal(1);
 	struct record_totals t;
 
 	ring_put(w->ring, -1, &r);
 	ring_put(w->ring, -1, &r);
-	ring_raise(w->ring, log);
+	ring_raise(w->ring, &log);
 	ring_read_totals(w->ring, &t);
 	assert_int_equal(t.refused[REASON_NOT_IN_POLICY], 2);
 	assert_int_equal(t.refused[REASON_DNS_OFF], 9);
+	assert_int_equal(t.allowed, 5);
+	assert_int_equal(t.with_credential, 2);
 }
 
 /* --- two processes --- */
@@ -317,6 +469,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_finds_no_room_is_counted, begin, end),
 		cmocka_unit_test_setup_teardown(the_file_keeps_records_and_totals, begin, end),
 		cmocka_unit_test_setup_teardown(a_file_that_is_no_ring_is_refused, begin, end),
+		cmocka_unit_test_setup_teardown(the_totals_of_an_earlier_version_go_on, begin, end),
+		cmocka_unit_test_setup_teardown(a_later_version_is_not_guessed_at, begin, end),
+		cmocka_unit_test_setup_teardown(a_page_without_sense_is_refused, begin, end),
+		cmocka_unit_test_setup_teardown(what_was_cut_short_in_moving_on_is_finished, begin,
+						end),
+		cmocka_unit_test_setup_teardown(what_had_a_credential_is_counted, begin, end),
 		cmocka_unit_test_setup_teardown(a_sleeper_is_woken_once, begin, end),
 		cmocka_unit_test_setup_teardown(totals_are_raised_and_never_lowered, begin, end),
 		cmocka_unit_test_setup_teardown(two_processes_lose_nothing_silently, begin, end),
