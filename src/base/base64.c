@@ -21,16 +21,17 @@ void base64_print(struct span octets, char *out)
 	*out = 0;
 }
 
-/* The six bits of a character, or -1. */
+/* The six bits of the characters from '+' to 'z', or -1. */
+static const int8_t values[] = {
+	62, -1, -1, -1, 63, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, -1, -1, -1, -1, -1,
+	-1, -1, 0,  1,	2,  3,	4,  5,	6,  7,	8,  9,	10, 11, 12, 13, 14, 15, 16, 17,
+	18, 19, 20, 21, 22, 23, 24, 25, -1, -1, -1, -1, -1, -1, 26, 27, 28, 29, 30, 31,
+	32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51,
+};
+
 static int value_of(uint8_t c)
 {
-	if (c >= 'A' && c <= 'Z')
-		return c - 'A';
-	if (c >= 'a' && c <= 'z')
-		return c - 'a' + 26;
-	if (c >= '0' && c <= '9')
-		return c - '0' + 52;
-	return c == '+' ? 62 : c == '/' ? 63 : -1;
+	return c >= '+' && c <= 'z' ? values[c - '+'] : -1;
 }
 
 /* Four characters, of which the last `padding` are '='; false when they are not canonical. */

@@ -2,9 +2,10 @@
 /*
  * ca_bundle: whom the programs in a sandbox trust.
  *
- * Theory of operation. Two files in the sandbox's folder of the registry (runtime_dir.h), which
- * its programs see read-only: a bundle of PEM, and the same as a PKCS#12 store for Java. Each
- * begins with a block of fixed size for the sandbox's own authorities, empty (line feeds; a bag
+ * Theory of operation. Three files in the sandbox's folder of the registry (runtime_dir.h), which
+ * its programs see read-only: a bundle of PEM; the same as a PKCS#12 store for Java; and PEM of what
+ * Node trusts besides its own list, which it reads whole at each start of each program. Each begins
+ * with a block of fixed size for the sandbox's own authorities, empty (line feeds; a bag
  * that readers pass over) as long as there is no broker, and goes on with what the host trusts.
  * A new authority is one pwrite into that block: no length after it changes, and what is mounted,
  * opened or found by a variable stays the same file. A reader at that very moment sees the old
@@ -19,28 +20,30 @@
 
 #include "base/err.h"
 #include "base/span.h"
+#include "sandbox/file_system.h"
 #include "sandbox/host_bundle.h"
 
 /* Of the block for the authorities: about a dozen, each constrained to a few dozen names. */
 enum { CA_BUNDLE_HEAD = 16 * 1024 };
 
+enum ca_file { CA_BUNDLE, CA_EXTRA, CA_STORE, CA_FILES };
+
 /* Inside. */
-#define SANDBOX_CA_BUNDLE "/run/sandbox-files/ca-bundle.pem"
-#define SANDBOX_CA_STORE  "/run/sandbox-files/ca-store.p12"
+#define SANDBOX_CA_BUNDLE SANDBOX_FILES "/ca-bundle.pem"
+#define SANDBOX_CA_EXTRA  SANDBOX_FILES "/ca-extra.pem"
+#define SANDBOX_CA_STORE  SANDBOX_FILES "/ca-store.p12"
 
 /* In the sandbox's folder of the registry. */
-#define CA_BUNDLE_NAME "ca-bundle.pem"
-#define CA_STORE_NAME  "ca-store.p12"
+extern const char *const ca_bundle_names[CA_FILES];
 
 struct ca_bundle {
 	struct host_bundle host;
-	int bundle, store;	    /* open for writing; -1 */
-	size_t head;		    /* where the authorities are in the store */
-	char bundle_path[PATH_MAX]; /* on the host, without links: to be mounted */
-	char store_path[PATH_MAX];
+	int fd[CA_FILES];	       /* open for writing; -1 */
+	char path[CA_FILES][PATH_MAX]; /* on the host, without links: to be mounted */
+	size_t store_head;	       /* where the authorities are in the store */
 };
 
-#define CA_BUNDLE_NONE ((struct ca_bundle){.bundle = -1, .store = -1})
+#define CA_BUNDLE_NONE ((struct ca_bundle){.fd = {-1, -1, -1}})
 
 /*
  * Reads what the host trusts and makes the files in the folder `dir`, whose path is `path`, without
@@ -48,6 +51,13 @@ struct ca_bundle {
  */
 int ca_bundle_open(struct ca_bundle *b, const struct host_bundle_request *r, int dir,
 		   const char *path, struct err *e) sg_must_check;
+
+/*
+ * What the files stand in for inside: where they are found by the variables of environment.c, and
+ * the places of the distributions. `out` has room for CA_BUNDLE_PLACES; the paths are b's.
+ */
+enum { CA_BUNDLE_PLACES = 16 };
+void ca_bundle_places(const struct ca_bundle *b, struct file_over out[CA_BUNDLE_PLACES]);
 
 /* Whom the host trusts: PEM, of b; for the broker. */
 struct span ca_bundle_host(const struct ca_bundle *b);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "sandbox/ca_bundle.h"
 
 #define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -17,6 +18,29 @@ static const char *const passed[] = {
 	"TZ",	    "EDITOR",	 "VISUAL",  "PAGER", "LESS",	    "MANPAGER",
 };
 static const char locale_prefix[] = "LC_";
+
+/*
+ * Where programs of each kind look for whom they may trust. Most of these take the place of what
+ * the program would trust otherwise, so the file holds all that the host trusts; Node adds to its
+ * own list. The store has no password.
+ */
+static const struct {
+	const char *name, *value;
+} authority[] = {
+	{"SSL_CERT_FILE", SANDBOX_CA_BUNDLE},
+	{"NODE_EXTRA_CA_CERTS", SANDBOX_CA_EXTRA},
+	{"REQUESTS_CA_BUNDLE", SANDBOX_CA_BUNDLE},
+	{"CURL_CA_BUNDLE", SANDBOX_CA_BUNDLE},
+	{"GIT_SSL_CAINFO", SANDBOX_CA_BUNDLE},
+	{"AWS_CA_BUNDLE", SANDBOX_CA_BUNDLE},
+	{"CARGO_HTTP_CAINFO", SANDBOX_CA_BUNDLE},
+	{"DENO_CERT", SANDBOX_CA_BUNDLE},
+	{"PIP_CERT", SANDBOX_CA_BUNDLE},
+	{"NIX_SSL_CERT_FILE", SANDBOX_CA_BUNDLE},
+	{"CODEX_CA_CERTIFICATE", SANDBOX_CA_BUNDLE},
+	{"JAVA_TOOL_OPTIONS",
+	 "-Djavax.net.ssl.trustStore=" SANDBOX_CA_STORE " -Djavax.net.ssl.trustStoreType=PKCS12"},
+};
 
 struct list {
 	char **v;
@@ -111,6 +135,8 @@ char **environment_build(const struct environment_request *r)
 	list_set(&l, "PWD", r->workdir);
 	list_set(&l, "APT_CONFIG", r->apt_config);
 	list_set(&l, "SANDGATE", r->sandbox);
+	for (size_t i = 0; r->authority && i < sg_array_len(authority); i++)
+		list_set(&l, authority[i].name, authority[i].value);
 	for (const char *const *p = r->added; p && *p; p++)
 		list_put(&l, strdup(*p));
 	if (!l.failed)

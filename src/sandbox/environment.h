@@ -18,6 +18,7 @@ struct environment_request {
 	const char *user;	  /* USER and LOGNAME inside; NULL: the person's */
 	const char *workdir;	  /* PWD */
 	const char *apt_config;	  /* APT_CONFIG, or NULL */
+	bool authority;		  /* there is a bundle of certificates (ca_bundle.h) */
 	const char *const *added; /* --env "K=V", the last one wins; may be NULL */
 };
 

@@ -461,6 +461,35 @@ static int add_texts(struct planner *b)
 	return add_text(b, "/etc/hosts", b->r->hosts, false);
 }
 
+/* --- files of the host's that stand in for others --- */
+
+static int add_over(struct planner *b, const struct file_over *o)
+{
+	char real[PATH_MAX];
+	struct mount m = {.kind = MOUNT_RO,
+			  .rank = RANK_MASK,
+			  .dest = real,
+			  .source = (char *)o->source,
+			  .checked = true};
+
+	if (!file_view_resolve(b->p, b->r->host, o->path, real))
+		return o->needed ? err_set(b->e, "%s: the path is too long", o->path) : 0;
+	/* Distributions have links from one of these places to another. */
+	if (is_planned(b->p, real))
+		return 0;
+	if (o->needed || file_plan_look(b->p, b->r->host, real) == PATH_FILE)
+		file_plan_add(b->p, &m);
+	return 0;
+}
+
+static int add_overs(struct planner *b)
+{
+	for (const struct file_over *o = b->r->over; o && o->path; o++)
+		if (add_over(b, o))
+			return -1;
+	return 0;
+}
+
 /* --- the order --- */
 
 static int by_place(const void *pa, const void *pb)
@@ -485,7 +514,7 @@ static int build(struct planner *b)
 	if (b->p->failed)
 		return err_set(b->e, "out of memory");
 	if (add_named(b, "--ro", MOUNT_RO, b->r->ro) || add_named(b, "--rw", MOUNT_RW, b->r->rw) ||
-	    add_hidden(b) || add_texts(b) || file_hold_places(b->r, b->p, b->e))
+	    add_hidden(b) || add_texts(b) || add_overs(b) || file_hold_places(b->r, b->p, b->e))
 		return -1;
 	choose_workdir(b);
 	if (b->p->failed)

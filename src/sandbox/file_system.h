@@ -53,6 +53,13 @@ struct file_plan {
 	bool failed;   /* out of memory on the way */
 };
 
+/* The host's file `source`, which may change, over a file that the sandbox sees at `path`. */
+struct file_over {
+	const char *path; /* NULL ends a list */
+	const char *source;
+	bool needed; /* in a place of the sandbox's own: there also where no file is */
+};
+
 struct file_request {
 	const struct tree *host;
 	const char *cwd;       /* absolute, as getcwd gives it */
@@ -72,6 +79,7 @@ struct file_request {
 	const void *was_shared_ctx;
 	const char *resolv_conf; /* contents */
 	const char *hosts;
+	const struct file_over *over; /* or NULL */
 };
 
 /* Where sandgate's own files are inside. */

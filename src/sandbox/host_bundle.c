@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "sandbox/environment.h"
 
 /* The first that is there: Debian and Arch; Fedora and RHEL; openSUSE; Alpine. */
 static const char *const places[] = {
@@ -69,15 +70,16 @@ static int read_file(const char *path, struct trusted_text *out, struct err *e)
 	return trusted_file_read(&t, out, e);
 }
 
-static int read_own(const struct host_bundle_request *r, struct trusted_text *out, struct err *e)
+static int read_named(const struct host_bundle_request *r, const char *named,
+		      struct trusted_text *out, struct err *e)
 {
 	struct way w = {.r = r};
 	char path[PATH_MAX];
 	int rc;
 
-	if (*r->cert_file != '/')
+	if (*named != '/')
 		return err_set(e, "it is no whole path");
-	if (!path_resolve_each(r->host, r->cert_file, path, is_own_link, &w) && !w.foreign)
+	if (!path_resolve_each(r->host, named, path, is_own_link, &w) && !w.foreign)
 		return err_set(e, "its links go round");
 	if (w.foreign || may_be_written(r, path))
 		return err_set(e, "a sandbox may write it");
@@ -85,6 +87,26 @@ static int read_own(const struct host_bundle_request *r, struct trusted_text *ou
 	if (rc == 0)
 		rc = read_file(path, out, e);
 	return rc == -ENOENT ? err_set(e, "there is no such file") : rc;
+}
+
+/*
+ * What the person's variable names. 1; 0 when nothing is to be read, with a note where that may
+ * surprise; or -1 with the message.
+ */
+static int read_own(const struct host_bundle_request *r, const char *variable, const char *instead,
+		    struct trusted_text *out, char **note, struct err *e)
+{
+	const char *named = environment_get(r->person, variable);
+	struct err why;
+
+	if (!named || !*named)
+		return 0;
+	if (read_named(r, named, out, &why) == 0)
+		return 1;
+	if (asprintf(note, "%s is %s: %s; %s", variable, named, why.text, instead) >= 0)
+		return 0;
+	*note = NULL;
+	return err_set(e, "out of memory");
 }
 
 /* --- the system's --- */
@@ -107,22 +129,29 @@ static int read_system(struct trusted_text *out, struct err *e)
 	return refused ? -1 : 0;
 }
 
+static const char bundle_variable[] = "SSL_CERT_FILE", extra_variable[] = "NODE_EXTRA_CA_CERTS";
+
+bool host_bundle_is_named(char *const *person)
+{
+	return environment_get(person, bundle_variable) || environment_get(person, extra_variable);
+}
+
+static int read_both(const struct host_bundle_request *r, struct host_bundle *out, struct err *e)
+{
+	int own = read_own(r, bundle_variable, "the system's authorities are taken", &out->text,
+			   &out->notes[0], e);
+
+	if (own < 0 || (own == 0 && read_system(&out->text, e)))
+		return -1;
+	own = read_own(r, extra_variable, "Node is given none of it", &out->extra,
+		       &out->notes[out->notes[0] != NULL], e);
+	return own < 0 ? -1 : 0;
+}
+
 int host_bundle_read(const struct host_bundle_request *r, struct host_bundle *out, struct err *e)
 {
-	struct err why;
-
 	*out = (struct host_bundle){0};
-	if (r->cert_file && *r->cert_file) {
-		if (read_own(r, &out->text, &why) == 0)
-			return 0;
-		if (asprintf(&out->note,
-			     "SSL_CERT_FILE is %s: %s; the system's authorities are taken",
-			     r->cert_file, why.text) < 0) {
-			out->note = NULL;
-			return err_set(e, "out of memory");
-		}
-	}
-	if (read_system(&out->text, e) == 0)
+	if (read_both(r, out, e) == 0)
 		return 0;
 	host_bundle_free(out);
 	return -1;
@@ -131,6 +160,8 @@ int host_bundle_read(const struct host_bundle_request *r, struct host_bundle *ou
 void host_bundle_free(struct host_bundle *b)
 {
 	free(b->text.p);
-	free(b->note);
+	free(b->extra.p);
+	for (size_t i = 0; i < sg_array_len(b->notes); i++)
+		free(b->notes[i]);
 	*b = (struct host_bundle){0};
 }

@@ -21,21 +21,22 @@ static bool take_to(struct span *text, const char *mark, struct span *before)
 	return true;
 }
 
-static bool is_space(uint8_t c)
-{
-	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
-/* The text without its white space, in `out` of BASE64_MAX; false when it is longer. */
+/* The lines without their ends, in `out` of BASE64_MAX; false when they are longer. */
 static bool join_lines(struct span lines, uint8_t *out, size_t *n)
 {
 	*n = 0;
-	for (size_t i = 0; i < lines.n; i++) {
-		if (is_space(lines.p[i]))
-			continue;
-		if (*n == BASE64_MAX)
+	while (lines.n) {
+		const uint8_t *end = memchr(lines.p, '\n', lines.n);
+		size_t whole = end ? (size_t)(end - lines.p) : lines.n, line = whole;
+
+		while (line && (lines.p[line - 1] == '\r' || lines.p[line - 1] == ' '))
+			line--;
+		if (line > BASE64_MAX - *n)
 			return false;
-		out[(*n)++] = lines.p[i];
+		memcpy(out + *n, lines.p, line);
+		*n += line;
+		whole += end != NULL;
+		lines = span_of(lines.p + whole, lines.n - whole);
 	}
 	return true;
 }

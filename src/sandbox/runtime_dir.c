@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "sandbox/ca_bundle.h"
 #include "sandbox/control_socket.h"
 #include "sandbox/private_dir.h"
 #include "sandbox/state_dir.h"
@@ -124,6 +125,8 @@ static void remove_sandbox(const struct registry *r, const char *name, int dir)
 {
 	unlinkat(dir, CONTROL_SOCKET_NAME, 0);
 	unlinkat(dir, EXEC_SOCKET_NAME, 0);
+	for (size_t i = 0; i < CA_FILES; i++)
+		unlinkat(dir, ca_bundle_names[i], 0);
 	unlinkat(dir, lock_name, 0);
 	unlinkat(r->fd, name, AT_REMOVEDIR);
 }

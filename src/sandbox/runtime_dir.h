@@ -10,7 +10,8 @@
  * go of it whatever the supervisor dies of, and forked children have no part in it. A folder
  * without that lock is left over and is taken away by whoever comes next.
  *
- * BASE/NAME/control is the control socket, BASE/NAME/exec the one for commands that are run inside.
+ * BASE/NAME/control is the control socket, BASE/NAME/exec the one for commands that are run inside,
+ * and the others are the certificates that its programs trust (ca_bundle.h).
  */
 #ifndef SG_SANDBOX_RUNTIME_DIR_H
 #define SG_SANDBOX_RUNTIME_DIR_H
