@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run: makes the parts of a sandbox, in the order that keeps it closed, and takes them down.
+ *
+ * Nothing of the command runs before the airlock stands and the gate has said that it is isolated
+ * and ready; the engine makes its mounts meanwhile and waits. A failure on the way takes down what
+ * was made, says why, and is status 125.
+ */
+#include "sandbox/run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sandbox/command_path.h"
+#include "sandbox/environment.h"
+#include "sandbox/exec_door.h"
+#include "sandbox/kept_home.h"
+#include "sandbox/log_notes.h"
+#include "sandbox/masked_files.h"
+#include "sandbox/own_folders.h"
+#include "sandbox/publish_ports.h"
+#include "sandbox/refused.h"
+#include "sandbox/summary.h"
+#include "sandbox/supervisor.h"
+#include "sandbox/trust.h"
+
+extern char **environ;
+
+enum { CLOSING_MS = 3000 };
+
+/* --- the parts --- */
+
+/* A descriptor that is opened later must never be taken for standard input or output. */
+static int hold_standard_descriptors(struct err *e)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd < 0)
+		return err_set(e, "/dev/null: %s", err_why(errno));
+	close(fd);
+	return 0;
+}
+
+/*
+ * Everything that can be is blocked: signals are read in the loop, and children are born without a
+ * moment in which one would end them half-made.
+ */
+static int hold_signals(struct supervisor *s, struct err *e)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &s->person_mask);
+	sigdelset(&all, SIGPIPE);
+	s->signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
+	return s->signals < 0 ? err_set(e, "a descriptor for signals: %s", err_why(errno)) : 0;
+}
+
+static int check_policy(const struct policy *p, struct err *e)
+{
+	if (p->network == NET_NONE && p->n_publish)
+		return err_set(e, "--publish: the network `none` has no link to a published port; "
+				  "take --net deny");
+	if (p->network == NET_NONE && p->n_host_ports)
+		return err_set(e, "--host-port: the network `none` has no link to the host; take "
+				  "--net deny");
+	return 0;
+}
+
+static const char *text_of_hosts(const struct supervisor *s, char *out, size_t n)
+{
+	snprintf(out, n,
+		 "127.0.0.1 localhost %s\n::1 localhost ip6-localhost ip6-loopback\n"
+		 "%s",
+		 s->dir.name,
+		 s->networked ? AIRLOCK_GATE_V4 " host.sandgate.internal\n" AIRLOCK_GATE_V6
+						" host.sandgate.internal\n"
+			      : "");
+	return out;
+}
+
+static bool was_shared(const void *trust, const char *path)
+{
+	return trust_was_shared(trust, path);
+}
+
+/* What a sandbox may have written is asked only where the person's variables name files. */
+static int open_ca_bundle(struct supervisor *s, const char *cwd, struct err *e)
+{
+	struct host_bundle_request r = {
+		.host = &host_tree, .person = environ, .workdir = cwd, .was_shared = was_shared};
+	char path[PATH_MAX];
+	struct trust trust = {0};
+	int rc;
+
+	if (host_bundle_is_named(environ) && trust_read_if_kept(&trust, e) < 0)
+		return -1;
+	r.was_shared_ctx = &trust;
+	rc = path_join(s->dir.registry.path, s->dir.name, path)
+		     ? ca_bundle_open(&s->ca, &r, s->dir.fd, path, e)
+		     : err_set(e, "%s: the path is too long", s->dir.registry.path);
+	trust_free(&trust);
+	return rc;
+}
+
+static int build_plan(struct supervisor *s, struct file_request *r, struct err *e)
+{
+	struct trust trust;
+	int rc;
+
+	if (trust_read_if_kept(&trust, e) < 0)
+		return -1;
+	r->was_shared = was_shared;
+	r->was_shared_ctx = &trust;
+	rc = file_plan_build(r, &s->plan, e);
+	trust_free(&trust);
+	return rc;
+}
+
+static int plan_files(struct supervisor *s, const char *cwd, struct err *e)
+{
+	const struct run_options *o = s->options;
+	_cleanup_free_ char *masked = NULL;
+	const char **list = masked_files_list(&masked);
+	_cleanup_fd_ int home = -1;
+	struct file_over over[CA_BUNDLE_PLACES];
+	char hosts[512], kept_home[PATH_MAX];
+	struct own_folders own;
+	struct file_request r = {
+		.host = &host_tree,
+		.cwd = cwd,
+		.home = getenv("HOME"),
+		.as_root = o->as_root,
+		.host_root = geteuid() == 0,
+		.rw = o->rw,
+		.ro = o->ro,
+		.hide = o->hide,
+		.masked = list,
+		.own = own.list,
+		.own_ways = own.ways,
+		.resolv_conf = s->networked ? "nameserver " AIRLOCK_GATE_V4 "\n" : "",
+		.hosts = text_of_hosts(s, hosts, sizeof(hosts)),
+		.over = s->networked ? over : NULL,
+	};
+	int rc;
+
+	own_folders_find(s->dir.registry.path, &own);
+	ca_bundle_places(&s->ca, over);
+	if (!list)
+		return err_set(e, "the files in /etc that are not for everyone: %s",
+			       strerror(errno));
+	if (o->lasting) {
+		home = kept_home_open(s->dir.name, kept_home, e);
+		r.kept_home = kept_home;
+	}
+	rc = o->lasting && home < 0 ? -1 : build_plan(s, &r, e);
+	free(list);
+	if (rc || (o->lasting && kept_home_prepare(home, &s->plan, &host_tree, e)))
+		return -1;
+	s->check = mount_check_begin(&s->plan, e);
+	return s->check ? 0 : -1;
+}
+
+static int make_environment(struct supervisor *s, struct err *e)
+{
+	struct environment_request r = {
+		.person = environ,
+		.sandbox = s->dir.name,
+		.home = s->plan.home,
+		.user = s->options->as_root ? "root" : NULL,
+		.workdir = s->plan.workdir,
+		.apt_config = s->options->as_root ? SANDBOX_APT_CONFIG : NULL,
+		.authority = s->networked,
+		.added = s->options->env,
+	};
+
+	s->env = environment_build(&r);
+	return s->env ? 0 : err_set(e, "out of memory");
+}
+
+/* The keeper works while the rest is planned and the engine makes its mounts. */
+static int begin_airlock(struct supervisor *s, struct err *e)
+{
+	struct airlock_config c = {
+		.uid = geteuid(), .gid = getegid(), .door = s->options->policy->n_publish > 0};
+
+	return airlock_begin(&c, &s->airlock, e);
+}
+
+/* The sealer opens the logs while the rest is made. */
+static int begin_logs(struct supervisor *s, struct err *e)
+{
+	if (log_link_open(&s->log, &s->sealer, &s->dir, s->options->lasting, s->options->sources,
+			  e))
+		return -1;
+	sealer_set_on(&s->sealer, s->live.policy.resolved.on);
+	return 0;
+}
+
+static int make_gate(struct supervisor *s, struct err *e)
+{
+	if (host_state_open(&s->host, &s->options->sources->settings, e) ||
+	    publish_ports_open(s->options->policy, &s->publish, &s->n_publish, e) ||
+	    airlock_await_ready(&s->airlock, e))
+		return -1;
+	/* Where there is a log already, the sealer puts the totals right before a gate counts. */
+	if (s->options->lasting && sealer_await_ready(&s->sealer, e))
+		return -1;
+	return supervisor_start_gate(s, e);
+}
+
+static int make_engine(struct supervisor *s, struct err *e)
+{
+	struct engine_config c = {
+		.plan = &s->plan,
+		.hostname = s->dir.name,
+		.env = s->env,
+		.argv = s->options->argv,
+		.uid = s->options->as_root ? 0 : geteuid(),
+		.gid = s->options->as_root ? 0 : getegid(),
+		.as_root = s->options->as_root,
+		.userns = s->networked ? s->airlock.sandbox_userns : -1,
+		.netns = s->networked ? s->airlock.sandbox_netns : -1,
+	};
+
+	if (engine_start(&c, &s->engine, e))
+		return -1;
+	terminal_begin(&s->terminal, s->engine.pid);
+	return 0;
+}
+
+/* --- what is said --- */
+
+static void say_first_lines(const struct supervisor *s)
+{
+	struct policy_sources sources = live_policy_sources(&s->live, s->options);
+	char *line = summary_first_line(&s->live.policy, &sources);
+	struct err e;
+
+	if (!s->options->quiet && line) {
+		err_set(&e, "%s", line);
+		supervisor_say(&e);
+	}
+	if (s->plan.warning) {
+		err_set(&e, "%s", s->plan.warning);
+		supervisor_say(&e);
+	}
+	for (char *const *note = s->ca.host.notes; *note; note++) {
+		err_set(&e, "%s", *note);
+		supervisor_say(&e);
+	}
+	free(line);
+}
+
+static void say_refusals(struct supervisor *s)
+{
+	json_t *answer = gate_link_counted(&s->gate, "refusals", CLOSING_MS);
+	json_t *status = gate_link_counted(&s->gate, "status", CLOSING_MS);
+	struct suggestions refused = {
+		.catalogue = live_policy_sources(&s->live, s->options).catalogue,
+		.on = s->live.policy.resolved.on,
+		.rules = s->live.rules,
+	};
+	struct summary_end end = {
+		.refused = &refused,
+		.others = refused_read(answer, &refused),
+		.status = status,
+		.o = s->options,
+		.lasting = s->options->lasting ? s->dir.name : NULL,
+	};
+	char *text = summary_closing(&end);
+
+	if (text)
+		dprintf(STDERR_FILENO, "%s", text);
+	free(text);
+	suggest_free(&refused);
+	json_decref(answer);
+	json_decref(status);
+}
+
+static void say_planted(struct supervisor *s)
+{
+	char *line = planted_end(&s->planted);
+	struct err e;
+
+	if (line) {
+		err_set(&e, "%s", line);
+		supervisor_say(&e);
+	}
+	free(line);
+}
+
+static void say_closing(struct supervisor *s)
+{
+	if (s->options->quiet || !s->let_go)
+		return;
+	if (s->networked)
+		say_refusals(s);
+	say_planted(s);
+}
+
+/* --- from start to end --- */
+
+static int find_command(struct supervisor *s, const char *cwd, struct err *e)
+{
+	const char *command = s->options->argv[0];
+
+	if (!command)
+		return 0;
+	if (!*command) {
+		err_set(e, "the command is empty; write it after --");
+		return EXIT_NOT_FOUND;
+	}
+	if (command_path_check(&s->plan, &host_tree, command, environment_get(s->env, "PATH"), cwd,
+			       e))
+		return 0;
+	return EXIT_NOT_FOUND;
+}
+
+/* What can be found wrong before the engine is started. */
+static int make_plan(struct supervisor *s, const char *cwd, struct err *e)
+{
+	const struct run_options *o = s->options;
+
+	if (!engine_find())
+		return err_set(e, "bubblewrap is not installed; apt-get install bubblewrap");
+	if (check_policy(o->policy, e))
+		return -1;
+	if (live_policy_begin(&s->live, o, e) || runtime_dir_claim(&s->dir, o->name, cwd, e))
+		return -1;
+	if (o->lock > 0)
+		close(o->lock);
+	if (s->networked && (begin_airlock(s, e) || open_ca_bundle(s, cwd, e)))
+		return -1;
+	return begin_logs(s, e) || plan_files(s, cwd, e) || make_environment(s, e) ? -1 : 0;
+}
+
+/*
+ * The mounts are being made, and the command has not been let go. The whole group, which is the
+ * engine's own: one that bubblewrap has just cloned, and that does not yet die with its parent,
+ * would wait for it for ever, with the person's standard output in its hands.
+ */
+static void abandon_engine(struct supervisor *s)
+{
+	kill(-s->engine.pid, SIGKILL);
+	while (waitpid(s->engine.pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	terminal_end(&s->terminal, true);
+}
+
+/*
+ * The engine is at work while the airlock is finished and the gate started: it waits for the word
+ * to go on, which only the loop gives (supervisor.c), after all of this.
+ */
+static int make_parts(struct supervisor *s, struct err *e)
+{
+	s->control = control_open(s->dir.fd, report_answer, s, e);
+	s->exec_door = s->control ? exec_door_open(s->dir.fd, e) : -1;
+	if (s->exec_door < 0 || (s->networked && airlock_await_namespaces(&s->airlock, e)) ||
+	    make_engine(s, e))
+		return -1;
+	if ((s->networked && make_gate(s, e)) || sealer_await_ready(&s->sealer, e)) {
+		abandon_engine(s);
+		return -1;
+	}
+	log_note_start(s);
+	say_first_lines(s);
+	return 0;
+}
+
+/* 0, or the exit status with the message. */
+static int make_all(struct supervisor *s, struct err *e)
+{
+	const char *workdir = s->options->workdir;
+	_cleanup_free_ char *cwd = workdir ? strdup(workdir) : getcwd(NULL, 0);
+	int status;
+
+	if (!cwd || *cwd != '/') {
+		err_set(e, "the working directory: %s; go to one that exists",
+			cwd ? "it cannot be reached" : strerror(errno));
+		return EXIT_SANDGATE;
+	}
+	if (make_plan(s, cwd, e))
+		return EXIT_SANDGATE;
+	planted_begin(&s->planted, s->plan.workdir);
+	status = find_command(s, cwd, e);
+	if (status == 0 && make_parts(s, e))
+		status = EXIT_SANDGATE;
+	return status;
+}
+
+/*
+ * Closing the last descriptor of an inotify instance, or of a network namespace, waits for a grace
+ * period of the kernel's. A child that holds copies of them is killed by the end of this process
+ * and waits in its place.
+ */
+static void leave_slow_closes_behind(void)
+{
+	pid_t self = getpid();
+
+	if (fork() != 0)
+		return;
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != self)
+		_exit(EXIT_SUCCESS);
+	setsid();
+	/* Whoever reads what the command writes is waiting for its end. */
+	close_range(STDIN_FILENO, STDERR_FILENO, 0);
+	for (;;)
+		pause();
+}
+
+static void take_down(struct supervisor *s)
+{
+	if (s->networked)
+		leave_slow_closes_behind();
+	control_close(s->control);
+	if (s->exec_door >= 0)
+		close(s->exec_door);
+	engine_close(&s->engine);
+	json_decref(process_link_ask(&s->gate.process, json_pack("{s:s}", "op", "stop"),
+				     PROCESS_ANSWER_MS));
+	process_link_leave(&s->gate.process);
+	log_link_close(&s->log, log_note_stop(s));
+	airlock_close(&s->airlock);
+	publish_ports_close(s->publish, s->n_publish);
+	host_state_close(&s->host);
+	live_policy_free(&s->live);
+	mount_check_free(s->check);
+	file_plan_free(&s->plan);
+	environment_free(s->env);
+	ca_bundle_close(&s->ca);
+	runtime_dir_release(&s->dir);
+	if (s->signals >= 0)
+		close(s->signals);
+}
+
+static void begin(struct supervisor *s, const struct run_options *o)
+{
+	*s = (struct supervisor){
+		.options = o,
+		.started = mono_now(),
+		.signals = -1,
+		.exec_door = -1,
+		.sealer = SEALER_NONE,
+		.log = LOG_LINK_NONE,
+		.dir = {.registry.fd = -1, .fd = -1, .lock = -1},
+		.ca = CA_BUNDLE_NONE,
+		.networked = o->policy->network != NET_NONE,
+		.host = {.inotify = -1, .links = -1},
+		.planted = {.folder = -1},
+		.airlock = {.keeper = -1,
+			    .keeper_pidfd = -1,
+			    .control = -1,
+			    .sandbox_userns = -1,
+			    .sandbox_netns = -1,
+			    .door = -1,
+			    .gate = {-1, -1, -1}},
+		.gate = GATE_LINK_NONE,
+		.engine = {.pidfd = -1, .start = -1, .inside = -1},
+		.terminal = {.fd = -1},
+	};
+}
+
+int sandbox_run(const struct run_options *o)
+{
+	struct supervisor s;
+	struct err e;
+	int status;
+
+	begin(&s, o);
+	if (hold_standard_descriptors(&e) || hold_signals(&s, &e)) {
+		supervisor_say(&e);
+		return EXIT_SANDGATE;
+	}
+	terminal_open(&s.terminal);
+	status = make_all(&s, &e);
+	if (status) {
+		supervisor_say(&e);
+	} else {
+		supervisor_run(&s);
+		status = s.status;
+		terminal_end(&s.terminal, s.own_failure || status > 128);
+		if (s.networked && !s.own_failure)
+			supervisor_drain(&s);
+		say_closing(&s);
+	}
+	take_down(&s);
+	/* Signals stay blocked: a pending one (SIGPIPE, a late ^C) must not change the status. */
+	return status;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * supervisor: the parts of one sandbox while it runs, held by the `sandgate run` process itself.
+ *
+ *	run.c		makes the parts, in the order that keeps it closed
+ *	supervisor.c	the loop: ends, signals, a new gate for a dead one, news of the host
+ *	stop.c		the end that the person asks for
+ *	drain.c		the time between the command's end and the gate's
+ *	report.c	the answers of the control socket
+ *
+ * Private to src/sandbox.
+ */
+#ifndef SG_SANDBOX_SUPERVISOR_H
+#define SG_SANDBOX_SUPERVISOR_H
+
+#include <jansson.h>
+#include <signal.h>
+
+#include "airlock/airlock.h"
+#include "base/clock.h"
+#include "sandbox/ca_bundle.h"
+#include "sandbox/control.h"
+#include "sandbox/engine_bwrap.h"
+#include "sandbox/gate_link.h"
+#include "sandbox/host_state.h"
+#include "sandbox/live_policy.h"
+#include "sandbox/log_link.h"
+#include "sandbox/mount_check.h"
+#include "sandbox/planted.h"
+#include "sandbox/restarts.h"
+#include "sandbox/run.h"
+#include "sandbox/runtime_dir.h"
+#include "sandbox/terminal.h"
+
+struct supervisor {
+	const struct run_options *options;
+	mono_t started;
+	sigset_t person_mask; /* of signals, as sandgate was started */
+	int signals;	      /* a signalfd of all that can be had */
+
+	struct runtime_dir dir;
+	struct control *control;
+	int exec_door;
+	struct ca_bundle ca; /* of a networked one */
+	struct file_plan plan;
+	struct mount_check *check;
+	struct planted planted;
+	char **env;
+
+	struct sealer sealer;
+	struct log_link log;
+	bool noted_start; /* in the audit log */
+
+	struct live_policy live;
+	bool networked; /* false for `none`: the four below are not there */
+	struct host_state host;
+	struct airlock airlock;
+	struct gate_link gate;
+	struct gate_publish *publish;
+	size_t n_publish;
+	struct restarts restarts; /* of the gate */
+
+	struct engine engine;
+	struct terminal terminal;
+	bool stopping; /* its end has been asked for, and at kill_at it is made */
+	mono_t kill_at;
+	uint64_t held_signals; /* bits: came before the command was there to get them */
+	bool let_go;	       /* the command runs */
+	bool stopped;	       /* and was stopped, where there is no terminal */
+	bool ended;
+	bool own_failure; /* and not the command's end */
+	int status;	  /* of `sandgate run` */
+};
+
+/* Forks a gate from what the supervisor holds. */
+int supervisor_start_gate(struct supervisor *s, struct err *e) sg_must_check;
+
+/* Until the engine has ended; sets status. */
+void supervisor_run(struct supervisor *s);
+
+/* SIGTERM to all that runs inside, and after `ms` the end of all of it (stop.c). */
+enum { STOP_MS = 10000, STOP_MS_MAX = 3600 * 1000 };
+void supervisor_stop(struct supervisor *s, int64_t ms);
+/*
+ * The answer to {"op":"stop","ms":N}; it comes before the end, which shows in the name's being
+ * free.
+ */
+json_t *supervisor_answer_stop(struct supervisor *s, const json_t *request);
+/* When the end is to be made, or false when it is not. */
+bool supervisor_next_kill(const struct supervisor *s, mono_t *at);
+void supervisor_kill_when_due(struct supervisor *s, mono_t now);
+
+/*
+ * After the command's end, what it has sent goes on its way, as it would from the kernel of a host
+ * without a gate: returns when no flow is open, when nothing more gets through, or at a signal.
+ */
+void supervisor_drain(struct supervisor *s);
+
+/* control_answer_fn with the supervisor as context. */
+json_t *report_answer(void *ctx, const json_t *request, const struct ucred *who);
+
+/* "sandgate: MESSAGE" on standard error, without control characters. */
+void supervisor_say(const struct err *e);
+
+#endif
