@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 
 #include "airlock/keeper.h"
-#include "airlock/message.h"
+#include "airlock/airlock_message.h"
 
 enum { OPEN_TIMEOUT_MS = 10000, REQUEST_TIMEOUT_MS = 5000 };
 
@@ -48,10 +48,10 @@ static int start_keeper(const struct airlock_config *c, struct airlock *a, struc
 }
 
 /* The keeper's next message, which must be of this kind. */
-static int await(struct airlock *a, enum message_kind kind, int timeout_ms, struct message *m,
-		 struct err *e)
+static int await(struct airlock *a, enum airlock_message_kind kind, int timeout_ms,
+		 struct airlock_message *m, struct err *e)
 {
-	int error = message_receive(a->control, m, timeout_ms);
+	int error = airlock_message_receive(a->control, m, timeout_ms);
 
 	if (error == -EPIPE)
 		return err_set(e, "the keeper of the airlock has ended unexpectedly");
@@ -59,7 +59,7 @@ static int await(struct airlock *a, enum message_kind kind, int timeout_ms, stru
 		return err_set(e, "the keeper of the airlock gave no answer: %s", strerror(-error));
 	if (m->kind == (uint32_t)kind)
 		return 0;
-	message_close_fds(m);
+	airlock_message_close_fds(m);
 	if (m->kind == MESSAGE_FAILED)
 		*e = m->err;
 	else
@@ -67,7 +67,7 @@ static int await(struct airlock *a, enum message_kind kind, int timeout_ms, stru
 	return -1;
 }
 
-static struct airlock_gate_fds gate_fds(const struct message *m)
+static struct airlock_gate_fds gate_fds(const struct airlock_message *m)
 {
 	return (struct airlock_gate_fds){
 		.tun = m->fds[SLOT_TUN],
@@ -90,7 +90,7 @@ int airlock_begin(const struct airlock_config *c, struct airlock *out, struct er
 
 int airlock_await_namespaces(struct airlock *a, struct err *e)
 {
-	struct message m;
+	struct airlock_message m;
 
 	if (await(a, MESSAGE_NAMESPACES, OPEN_TIMEOUT_MS, &m, e) < 0)
 		return give_up(a, e);
@@ -101,7 +101,7 @@ int airlock_await_namespaces(struct airlock *a, struct err *e)
 
 int airlock_await_ready(struct airlock *a, struct err *e)
 {
-	struct message m;
+	struct airlock_message m;
 
 	if (await(a, MESSAGE_READY, OPEN_TIMEOUT_MS, &m, e) < 0)
 		return give_up(a, e);
@@ -117,13 +117,13 @@ int airlock_open(const struct airlock_config *c, struct airlock *out, struct err
 	return airlock_await_ready(out, e);
 }
 
-static int request(struct airlock *a, enum message_kind kind, enum message_kind answer,
-		   struct message *m, struct err *e)
+static int request(struct airlock *a, enum airlock_message_kind kind,
+		   enum airlock_message_kind answer, struct airlock_message *m, struct err *e)
 {
 	int error;
 
-	message_init(m, kind);
-	error = message_send(a->control, m);
+	airlock_message_init(m, kind);
+	error = airlock_message_send(a->control, m);
 	if (error < 0)
 		return err_set(e, "the keeper of the airlock is gone: %s", strerror(-error));
 	return await(a, answer, REQUEST_TIMEOUT_MS, m, e);
@@ -131,7 +131,7 @@ static int request(struct airlock *a, enum message_kind kind, enum message_kind 
 
 int airlock_renew(struct airlock *a, struct airlock_gate_fds *out, struct err *e)
 {
-	struct message m;
+	struct airlock_message m;
 
 	/* A listener that this process still holds would keep its port. */
 	airlock_close_gate_fds(&a->gate);
@@ -144,7 +144,7 @@ int airlock_renew(struct airlock *a, struct airlock_gate_fds *out, struct err *e
 
 int airlock_read_counters(struct airlock *a, struct airlock_counters *out)
 {
-	struct message m;
+	struct airlock_message m;
 	struct err e;
 
 	if (request(a, MESSAGE_COUNT, MESSAGE_COUNTERS, &m, &e) < 0)

@@ -36,7 +36,7 @@
 #include "airlock/layout.h"
 #include "airlock/link.h"
 #include "airlock/listen.h"
-#include "airlock/message.h"
+#include "airlock/airlock_message.h"
 #include "airlock/missing.h"
 #include "airlock/rules.h"
 #include "airlock/sandbox_side.h"
@@ -60,11 +60,11 @@ struct helper {
 
 struct keeper {
 	const struct airlock_config *config;
-	int control;	      /* to the supervisor */
-	struct helper side;   /* makes the sandbox's namespaces and its end of the link */
-	struct helper loader; /* loads the rules */
-	bool v6;	      /* the kernel has IPv6 */
-	struct message ready; /* collects what the supervisor gets */
+	int control;		      /* to the supervisor */
+	struct helper side;	      /* makes the sandbox's namespaces and its end of the link */
+	struct helper loader;	      /* loads the rules */
+	bool v6;		      /* the kernel has IPv6 */
+	struct airlock_message ready; /* collects what the supervisor gets */
 	struct nl route, netfilter;
 };
 
@@ -94,9 +94,10 @@ static int start_helper(struct helper *h, struct err *e)
 }
 
 /* The helper's next message, which must be of this kind. */
-static int await_helper(struct helper *h, enum message_kind kind, struct message *m, struct err *e)
+static int await_helper(struct helper *h, enum airlock_message_kind kind, struct airlock_message *m,
+			struct err *e)
 {
-	int error = message_receive(h->sock, m, HELPER_TIMEOUT_MS);
+	int error = airlock_message_receive(h->sock, m, HELPER_TIMEOUT_MS);
 
 	if (error < 0)
 		return err_set(e, "a helper of the airlock's keeper gave no answer: %s",
@@ -104,7 +105,7 @@ static int await_helper(struct helper *h, enum message_kind kind, struct message
 	if (m->kind == (uint32_t)kind)
 		return 0;
 	*e = m->err;
-	message_close_fds(m);
+	airlock_message_close_fds(m);
 	return -1;
 }
 
@@ -123,14 +124,14 @@ static int start_side(struct keeper *k, struct err *e)
 static void loader_main(struct keeper *k, pid_t parent) sg_noreturn;
 static void loader_main(struct keeper *k, pid_t parent)
 {
-	struct message m;
+	struct airlock_message m;
 
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
 		_exit(1);
-	message_init(&m, MESSAGE_RULES_LOADED);
+	airlock_message_init(&m, MESSAGE_RULES_LOADED);
 	if (rules_load(k->v6, &m.err) < 0)
 		m.kind = MESSAGE_FAILED;
-	_exit(message_send(k->loader.sock, &m) < 0);
+	_exit(airlock_message_send(k->loader.sock, &m) < 0);
 }
 
 static int start_loader(struct keeper *k, struct err *e)
@@ -170,30 +171,30 @@ static int run_links(struct keeper *k, struct err *e)
 }
 
 /* The supervisor has its engine enter them while the rest is made. */
-static int hand_on_namespaces(struct keeper *k, struct message *m, struct err *e)
+static int hand_on_namespaces(struct keeper *k, struct airlock_message *m, struct err *e)
 {
-	int error = message_send(k->control, m);
+	int error = airlock_message_send(k->control, m);
 
 	return error < 0 ? err_set(e, "the supervisor is gone: %s", strerror(-error)) : 0;
 }
 
 static int add_link(struct keeper *k, int sandbox_netns, struct err *e)
 {
-	struct message m;
+	struct airlock_message m;
 
 	link_add_veth(&k->route, sandbox_netns, AIRLOCK_MTU);
 	if (run_links(k, e) < 0)
 		return -1;
-	message_init(&m, MESSAGE_LINK_IS_HERE);
+	airlock_message_init(&m, MESSAGE_LINK_IS_HERE);
 	/* A side that takes no message has ended, and its last message says why. */
-	return message_send(k->side.sock, &m) < 0
+	return airlock_message_send(k->side.sock, &m) < 0
 		       ? await_helper(&k->side, MESSAGE_SIDE_READY, &m, e)
 		       : 0;
 }
 
 static int make_link(struct keeper *k, struct err *e)
 {
-	struct message m;
+	struct airlock_message m;
 	int r;
 
 	if (await_helper(&k->side, MESSAGE_NAMESPACES, &m, e) < 0)
@@ -201,7 +202,7 @@ static int make_link(struct keeper *k, struct err *e)
 	r = hand_on_namespaces(k, &m, e);
 	if (r == 0)
 		r = add_link(k, m.fds[SLOT_NETNS], e);
-	message_close_fds(&m);
+	airlock_message_close_fds(&m);
 	return r;
 }
 
@@ -259,7 +260,7 @@ static int configure_link(struct keeper *k, struct err *e)
 /* Both helpers are done, and gone unless one is the door; packets pass the link both ways. */
 static int finish_helpers(struct keeper *k, struct err *e)
 {
-	struct message m;
+	struct airlock_message m;
 	int error;
 
 	if (await_helper(&k->side, MESSAGE_SIDE_READY, &m, e) < 0)
@@ -322,7 +323,7 @@ static void queue_gate_route(struct nl *n, const char *family_text)
 					       .dst = &family});
 }
 
-static int open_listeners(struct keeper *k, struct message *m, struct err *e)
+static int open_listeners(struct keeper *k, struct airlock_message *m, struct err *e)
 {
 	m->fds[SLOT_LISTEN_V4] = listen_open(AF_INET);
 	if (m->fds[SLOT_LISTEN_V4] < 0)
@@ -338,7 +339,7 @@ static int open_listeners(struct keeper *k, struct message *m, struct err *e)
 }
 
 /* Makes tun0, what leads to it, and the listeners, into the slots of m. */
-static int make_gate_side(struct keeper *k, struct message *m, struct err *e)
+static int make_gate_side(struct keeper *k, struct airlock_message *m, struct err *e)
 {
 	m->fds[SLOT_TUN] = tun_open(tun_device);
 	if (m->fds[SLOT_TUN] < 0)
@@ -365,11 +366,11 @@ static int make_airlock(struct keeper *k, pid_t parent, struct err *e)
 	return make_gate_side(k, &k->ready, e);
 }
 
-static void answer(struct keeper *k, struct message *m)
+static void answer(struct keeper *k, struct airlock_message *m)
 {
-	int error = message_send(k->control, m);
+	int error = airlock_message_send(k->control, m);
 
-	message_close_fds(m);
+	airlock_message_close_fds(m);
 	if (error < 0)
 		_exit(1);
 }
@@ -377,17 +378,17 @@ static void answer(struct keeper *k, struct message *m)
 /* A gate that hangs on to the old tun0 loses it; one that hangs on to the listeners is an error. */
 static void renew(struct keeper *k)
 {
-	struct message m;
+	struct airlock_message m;
 	int error;
 
-	message_init(&m, MESSAGE_RENEWED);
+	airlock_message_init(&m, MESSAGE_RENEWED);
 	link_delete(&k->route, LINK_INDEX_TUN0);
 	error = nl_run(&k->route);
 	if (error < 0 && error != -ENODEV) {
 		m.kind = MESSAGE_FAILED;
 		missing_link(k->route.failed, -error, &m.err);
 	} else if (make_gate_side(k, &m, &m.err) < 0) {
-		message_close_fds(&m);
+		airlock_message_close_fds(&m);
 		m.kind = MESSAGE_FAILED;
 	}
 	answer(k, &m);
@@ -395,10 +396,10 @@ static void renew(struct keeper *k)
 
 static void count(struct keeper *k)
 {
-	struct message m;
+	struct airlock_message m;
 	int error;
 
-	message_init(&m, MESSAGE_COUNTERS);
+	airlock_message_init(&m, MESSAGE_COUNTERS);
 	error = rules_read_counters(&k->netfilter, &m.counters);
 	if (error < 0) {
 		m.kind = MESSAGE_FAILED;
@@ -410,12 +411,12 @@ static void count(struct keeper *k)
 static void serve(struct keeper *k) sg_noreturn;
 static void serve(struct keeper *k)
 {
-	struct message m;
+	struct airlock_message m;
 
 	for (;;) {
-		if (message_receive(k->control, &m, -1) < 0)
+		if (airlock_message_receive(k->control, &m, -1) < 0)
 			_exit(0);
-		message_close_fds(&m);
+		airlock_message_close_fds(&m);
 		if (m.kind == MESSAGE_RENEW)
 			renew(k);
 		else if (m.kind == MESSAGE_COUNT)
@@ -434,13 +435,13 @@ void keeper_main(const struct airlock_config *c, int control, pid_t parent)
 	k.control = control;
 	k.route.fd = -1;
 	k.netfilter.fd = -1;
-	message_init(&k.ready, MESSAGE_READY);
+	airlock_message_init(&k.ready, MESSAGE_READY);
 	if (make_airlock(&k, parent, &e) < 0) {
-		struct message failed;
+		struct airlock_message failed;
 
-		message_init(&failed, MESSAGE_FAILED);
+		airlock_message_init(&failed, MESSAGE_FAILED);
 		failed.err = e;
-		_exit(message_send(k.control, &failed) < 0 ? 2 : 1);
+		_exit(airlock_message_send(k.control, &failed) < 0 ? 2 : 1);
 	}
 	answer(&k, &k.ready);
 	serve(&k);

@@ -9,7 +9,7 @@
 
 #include "airlock/door.h"
 #include "airlock/link.h"
-#include "airlock/message.h"
+#include "airlock/airlock_message.h"
 #include "airlock/missing.h"
 #include "airlock/sysctl.h"
 #include "airlock/userns.h"
@@ -20,18 +20,18 @@ enum { KEEPER_TIMEOUT_MS = 5000 };
 /* Hands the two namespaces over and waits for eth0. */
 static int swap_for_link(int keeper, struct err *e)
 {
-	struct message m;
+	struct airlock_message m;
 	int error;
 
-	message_init(&m, MESSAGE_NAMESPACES);
+	airlock_message_init(&m, MESSAGE_NAMESPACES);
 	m.fds[SLOT_USERNS] = open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC);
 	m.fds[SLOT_NETNS] = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	if (m.fds[SLOT_USERNS] < 0 || m.fds[SLOT_NETNS] < 0)
 		return err_set(e, "cannot open /proc/self/ns: %s; mount /proc", strerror(errno));
-	error = message_send(keeper, &m);
-	message_close_fds(&m);
+	error = airlock_message_send(keeper, &m);
+	airlock_message_close_fds(&m);
 	if (!error)
-		error = message_receive(keeper, &m, KEEPER_TIMEOUT_MS);
+		error = airlock_message_receive(keeper, &m, KEEPER_TIMEOUT_MS);
 	if (error < 0 || m.kind != MESSAGE_LINK_IS_HERE)
 		return err_set(e, "the keeper of the airlock gave no answer");
 	return 0;
@@ -81,7 +81,7 @@ static int make_side(const struct airlock_config *c, bool v6, int keeper, struct
 }
 
 /* The door's socket; its other end goes into the message. -1 on failure. */
-static int make_door(int keeper, struct message *m)
+static int make_door(int keeper, struct airlock_message *m)
 {
 	int pair[2];
 
@@ -93,19 +93,19 @@ static int make_door(int keeper, struct message *m)
 
 void sandbox_side_main(const struct airlock_config *c, bool v6, int keeper, pid_t parent)
 {
-	struct message m;
+	struct airlock_message m;
 	int door = -1;
 
-	message_init(&m, MESSAGE_SIDE_READY);
+	airlock_message_init(&m, MESSAGE_SIDE_READY);
 	if (confine_detach("sandgate-door", parent, &keeper, 1, &m.err) < 0)
 		_exit(1);
 	keeper = CONFINE_KEPT_FD;
 	if (make_side(c, v6, keeper, &m.err) < 0 || (c->door && (door = make_door(keeper, &m)) < 0))
 		m.kind = MESSAGE_FAILED;
-	if (message_send(keeper, &m) < 0 || m.kind == MESSAGE_FAILED)
+	if (airlock_message_send(keeper, &m) < 0 || m.kind == MESSAGE_FAILED)
 		_exit(1);
 	if (!c->door)
 		_exit(0);
-	message_close_fds(&m);
+	airlock_message_close_fds(&m);
 	door_serve(door);
 }

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * message: what the supervisor, the keeper and the sandbox's side say to each other.
+ * airlock_message: what the supervisor, the keeper and the sandbox's side say to each other.
  *
  * One datagram of fixed size over a SOCK_SEQPACKET pair, the same machine and the same program
  * at both ends; descriptors ride along in the order of their slots.
  */
-#ifndef SG_AIRLOCK_MESSAGE_H
-#define SG_AIRLOCK_MESSAGE_H
+#ifndef SG_AIRLOCK_AIRLOCK_MESSAGE_H
+#define SG_AIRLOCK_AIRLOCK_MESSAGE_H
 
 #include <stdint.h>
 
 #include "airlock/airlock.h"
 
 /* Who sends it → to whom. */
-enum message_kind {
+enum airlock_message_kind {
 	MESSAGE_FAILED = 1,   /* keeper → supervisor, a helper → keeper: err says why */
 	MESSAGE_READY,	      /* keeper → supervisor: tun, listeners and door */
 	MESSAGE_RENEW,	      /* supervisor → keeper: for a new gate */
@@ -36,27 +36,28 @@ enum message_slot {
 	SLOTS,
 };
 
-struct message {
+struct airlock_message {
 	uint32_t kind;
-	uint32_t slots; /* bit of every slot whose descriptor comes along; set by message_send */
+	uint32_t
+		slots; /* bit of every slot whose descriptor comes along; set by airlock_message_send */
 	struct airlock_counters counters;
 	struct err err; /* MESSAGE_FAILED */
 	int fds[SLOTS]; /* -1: none. The receiver owns them; the sender keeps its own */
 };
 
 /* A message of this kind without descriptors. */
-void message_init(struct message *m, enum message_kind kind);
+void airlock_message_init(struct airlock_message *m, enum airlock_message_kind kind);
 
 /* 0 or -errno. Never raises SIGPIPE. */
-int message_send(int sock, struct message *m) sg_must_check;
+int airlock_message_send(int sock, struct airlock_message *m) sg_must_check;
 
 /*
  * Waits up to timeout_ms (-1: without end). 0 or -errno: -ETIMEDOUT, -EPIPE at the end of the
- * stream, -EBADMSG for anything that message_send does not write.
+ * stream, -EBADMSG for anything that airlock_message_send does not write.
  */
-int message_receive(int sock, struct message *m, int timeout_ms) sg_must_check;
+int airlock_message_receive(int sock, struct airlock_message *m, int timeout_ms) sg_must_check;
 
 /* Closes what came along. */
-void message_close_fds(struct message *m);
+void airlock_message_close_fds(struct airlock_message *m);
 
 #endif

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "airlock/message.h"
+#include "airlock/airlock_message.h"
 
 static int ends[2];
 
@@ -37,14 +37,14 @@ static bool same_file(int a, int b)
 
 static void descriptors_keep_their_slots(void **state)
 {
-	struct message m, got;
+	struct airlock_message m, got;
 
-	message_init(&m, MESSAGE_READY);
+	airlock_message_init(&m, MESSAGE_READY);
 	m.counters.noise = 7;
 	m.fds[SLOT_NETNS] = open("/dev/null", O_RDONLY);
 	m.fds[SLOT_DOOR] = open("/dev/zero", O_RDONLY);
-	assert_int_equal(message_send(ends[0], &m), 0);
-	assert_int_equal(message_receive(ends[1], &got, 1000), 0);
+	assert_int_equal(airlock_message_send(ends[0], &m), 0);
+	assert_int_equal(airlock_message_receive(ends[1], &got, 1000), 0);
 	assert_int_equal(got.kind, MESSAGE_READY);
 	assert_int_equal(got.counters.noise, 7);
 	for (int i = 0; i < SLOTS; i++)
@@ -52,23 +52,23 @@ static void descriptors_keep_their_slots(void **state)
 	assert_true(same_file(got.fds[SLOT_NETNS], m.fds[SLOT_NETNS]));
 	assert_true(same_file(got.fds[SLOT_DOOR], m.fds[SLOT_DOOR]));
 	assert_int_equal(fcntl(got.fds[SLOT_DOOR], F_GETFD), FD_CLOEXEC);
-	message_close_fds(&m);
-	message_close_fds(&got);
+	airlock_message_close_fds(&m);
+	airlock_message_close_fds(&got);
 }
 
 static void all_slots_fit(void **state)
 {
-	struct message m, got;
+	struct airlock_message m, got;
 
-	message_init(&m, MESSAGE_READY);
+	airlock_message_init(&m, MESSAGE_READY);
 	for (int i = 0; i < SLOTS; i++)
 		m.fds[i] = open("/dev/null", O_RDONLY);
-	assert_int_equal(message_send(ends[0], &m), 0);
-	assert_int_equal(message_receive(ends[1], &got, 1000), 0);
+	assert_int_equal(airlock_message_send(ends[0], &m), 0);
+	assert_int_equal(airlock_message_receive(ends[1], &got, 1000), 0);
 	for (int i = 0; i < SLOTS; i++)
 		assert_true(got.fds[i] >= 0);
-	message_close_fds(&m);
-	message_close_fds(&got);
+	airlock_message_close_fds(&m);
+	airlock_message_close_fds(&got);
 }
 
 /* The lowest number that is free: the same before and after when nothing was leaked. */
@@ -102,17 +102,17 @@ static void send_octets(const void *p, size_t n, int fd)
 
 static void another_size_is_no_message(void **state)
 {
-	struct message got;
-	char octets[sizeof(struct message) + 64] = {0};
-	const size_t sizes[] = {1, 8, offsetof(struct message, fds) - 1,
-				offsetof(struct message, fds) + 1, sizeof(octets)};
+	struct airlock_message got;
+	char octets[sizeof(struct airlock_message) + 64] = {0};
+	const size_t sizes[] = {1, 8, offsetof(struct airlock_message, fds) - 1,
+				offsetof(struct airlock_message, fds) + 1, sizeof(octets)};
 	int before = free_number();
 
 	for (size_t i = 0; i < sg_array_len(sizes); i++) {
 		send_octets(octets, sizes[i], -1);
-		assert_int_equal(message_receive(ends[1], &got, 1000), -EBADMSG);
+		assert_int_equal(airlock_message_receive(ends[1], &got, 1000), -EBADMSG);
 		send_octets(octets, sizes[i], ends[0]);
-		assert_int_equal(message_receive(ends[1], &got, 1000), -EBADMSG);
+		assert_int_equal(airlock_message_receive(ends[1], &got, 1000), -EBADMSG);
 	}
 	assert_int_equal(free_number(), before);
 }
@@ -122,14 +122,14 @@ static void descriptors_are_as_announced(void **state)
 {
 	const uint32_t announced[] = {1U << SLOT_TUN, 0, 1U << 31, 3};
 	const int sent[] = {-1, 0, 0, 0};
-	struct message m, got;
+	struct airlock_message m, got;
 	int before = free_number();
 
 	for (size_t i = 0; i < sg_array_len(announced); i++) {
-		message_init(&m, MESSAGE_READY);
+		airlock_message_init(&m, MESSAGE_READY);
 		m.slots = announced[i];
-		send_octets(&m, offsetof(struct message, fds), sent[i] < 0 ? -1 : ends[0]);
-		assert_int_equal(message_receive(ends[1], &got, 1000), -EBADMSG);
+		send_octets(&m, offsetof(struct airlock_message, fds), sent[i] < 0 ? -1 : ends[0]);
+		assert_int_equal(airlock_message_receive(ends[1], &got, 1000), -EBADMSG);
 		for (int s = 0; s < SLOTS; s++)
 			assert_int_equal(got.fds[s], -1);
 	}
@@ -138,24 +138,24 @@ static void descriptors_are_as_announced(void **state)
 
 static void text_ends(void **state)
 {
-	struct message m, got;
+	struct airlock_message m, got;
 
-	message_init(&m, MESSAGE_FAILED);
+	airlock_message_init(&m, MESSAGE_FAILED);
 	memset(m.err.text, 'x', sizeof(m.err.text));
-	send_octets(&m, offsetof(struct message, fds), -1);
-	assert_int_equal(message_receive(ends[1], &got, 1000), 0);
+	send_octets(&m, offsetof(struct airlock_message, fds), -1);
+	assert_int_equal(airlock_message_receive(ends[1], &got, 1000), 0);
 	assert_int_equal(strlen(got.err.text), sizeof(got.err.text) - 1);
 }
 
 static void silence_and_the_end_are_told_apart(void **state)
 {
-	struct message m, got;
+	struct airlock_message m, got;
 
-	assert_int_equal(message_receive(ends[1], &got, 1), -ETIMEDOUT);
+	assert_int_equal(airlock_message_receive(ends[1], &got, 1), -ETIMEDOUT);
 	close(ends[0]);
-	assert_int_equal(message_receive(ends[1], &got, 1000), -EPIPE);
-	message_init(&m, MESSAGE_COUNT);
-	assert_int_equal(message_send(ends[1], &m), -EPIPE);
+	assert_int_equal(airlock_message_receive(ends[1], &got, 1000), -EPIPE);
+	airlock_message_init(&m, MESSAGE_COUNT);
+	assert_int_equal(airlock_message_send(ends[1], &m), -EPIPE);
 	ends[0] = -1;
 }
 

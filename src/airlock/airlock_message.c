@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "airlock/message.h"
+#include "airlock/airlock_message.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -8,14 +8,14 @@
 #include <sys/socket.h>
 
 /* The part that is sent as octets; descriptors are numbered anew by the receiver's kernel. */
-enum { MESSAGE_OCTETS = offsetof(struct message, fds) };
+enum { MESSAGE_OCTETS = offsetof(struct airlock_message, fds) };
 
 union control {
 	struct cmsghdr header;
 	char octets[CMSG_SPACE(SLOTS * sizeof(int))];
 };
 
-void message_init(struct message *m, enum message_kind kind)
+void airlock_message_init(struct airlock_message *m, enum airlock_message_kind kind)
 {
 	memset(m, 0, sizeof(*m));
 	m->kind = kind;
@@ -23,7 +23,7 @@ void message_init(struct message *m, enum message_kind kind)
 		m->fds[i] = -1;
 }
 
-int message_send(int sock, struct message *m)
+int airlock_message_send(int sock, struct airlock_message *m)
 {
 	union control control = {0};
 	struct iovec io = {.iov_base = m, .iov_len = MESSAGE_OCTETS};
@@ -66,7 +66,7 @@ static size_t take_descriptors(const struct msghdr *h, int out[SLOTS])
 }
 
 /* Puts the descriptors into their slots. False when the number is not the one announced. */
-static bool place_descriptors(struct message *m, const int *got, size_t n)
+static bool place_descriptors(struct airlock_message *m, const int *got, size_t n)
 {
 	size_t used = 0;
 
@@ -93,7 +93,7 @@ static int await(int sock, int timeout_ms)
 	return ready == 0 ? -ETIMEDOUT : 0;
 }
 
-int message_receive(int sock, struct message *m, int timeout_ms)
+int airlock_message_receive(int sock, struct airlock_message *m, int timeout_ms)
 {
 	union control control = {0};
 	struct iovec io = {.iov_base = m, .iov_len = MESSAGE_OCTETS};
@@ -105,7 +105,7 @@ int message_receive(int sock, struct message *m, int timeout_ms)
 	ssize_t got;
 	size_t n;
 
-	message_init(m, 0);
+	airlock_message_init(m, 0);
 	error = await(sock, timeout_ms);
 	if (error < 0)
 		return error;
@@ -117,14 +117,14 @@ int message_receive(int sock, struct message *m, int timeout_ms)
 	n = take_descriptors(&h, fds);
 	if (!place_descriptors(m, fds, n) || got != MESSAGE_OCTETS ||
 	    (h.msg_flags & (MSG_TRUNC | MSG_CTRUNC))) {
-		message_close_fds(m);
+		airlock_message_close_fds(m);
 		return -EBADMSG;
 	}
 	m->err.text[sizeof(m->err.text) - 1] = '\0';
 	return 0;
 }
 
-void message_close_fds(struct message *m)
+void airlock_message_close_fds(struct airlock_message *m)
 {
 	for (int i = 0; i < SLOTS; i++) {
 		sg_cleanup_fd(&m->fds[i]);
