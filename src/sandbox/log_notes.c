@@ -37,12 +37,22 @@ void log_note_start(struct supervisor *s)
 	s->noted_start = true;
 }
 
-void log_note_gate_restart(struct supervisor *s, const struct err *how)
+static void note_restart(struct supervisor *s, const char *action, const struct err *how)
 {
-	json_t *entry = entry_of(s, "sandgate.gate.restart");
+	json_t *entry = entry_of(s, action);
 
 	json_object_set_new(entry, "why", json_string(how->text));
 	note(s, entry);
+}
+
+void log_note_gate_restart(struct supervisor *s, const struct err *how)
+{
+	note_restart(s, "sandgate.gate.restart", how);
+}
+
+void log_note_broker_restart(struct supervisor *s, const struct err *how)
+{
+	note_restart(s, "sandgate.broker.restart", how);
 }
 
 json_t *log_note_stop(const struct supervisor *s)

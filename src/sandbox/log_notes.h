@@ -11,6 +11,9 @@ void log_note_start(struct supervisor *s);
 /* "sandgate.gate.restart": `how` the one before has ended. */
 void log_note_gate_restart(struct supervisor *s, const struct err *how);
 
+/* "sandgate.broker.restart", likewise. */
+void log_note_broker_restart(struct supervisor *s, const struct err *how);
+
 /* "sandgate.sandbox.stop", for log_link_close(); NULL when the sandbox never started. */
 json_t *log_note_stop(const struct supervisor *s);
 

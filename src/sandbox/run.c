@@ -14,10 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "sandbox/broker_watch.h"
 #include "sandbox/command_path.h"
 #include "sandbox/environment.h"
 #include "sandbox/exec_door.h"
@@ -207,16 +209,28 @@ static int begin_logs(struct supervisor *s, struct err *e)
 	return 0;
 }
 
+/* The broker makes itself ready while the rest is made. */
+static int begin_broker(struct supervisor *s, struct err *e)
+{
+	if (host_state_open(&s->host, &s->options->sources->settings, e))
+		return -1;
+	if (getrandom(s->placeholder_seed, sizeof(s->placeholder_seed), 0) !=
+	    sizeof(s->placeholder_seed))
+		return err_set(e, "random octets for placeholders: %s", err_why(errno));
+	return broker_watch_begin(s, NULL, e);
+}
+
 static int make_gate(struct supervisor *s, struct err *e)
 {
-	if (host_state_open(&s->host, &s->options->sources->settings, e) ||
-	    publish_ports_open(s->options->policy, &s->publish, &s->n_publish, e) ||
+	if (publish_ports_open(s->options->policy, &s->publish, &s->n_publish, e) ||
 	    airlock_await_ready(&s->airlock, e))
 		return -1;
 	/* Where there is a log already, the sealer puts the totals right before a gate counts. */
 	if (s->options->lasting && sealer_await_ready(&s->sealer, e))
 		return -1;
-	return supervisor_start_gate(s, e);
+	if (supervisor_start_gate(s, e) || broker_watch_await_ready(s, e))
+		return -1;
+	return broker_watch_pair(s, e);
 }
 
 static int make_engine(struct supervisor *s, struct err *e)
@@ -342,7 +356,9 @@ static int make_plan(struct supervisor *s, const char *cwd, struct err *e)
 		close(o->lock);
 	if (s->networked && (begin_airlock(s, e) || open_ca_bundle(s, cwd, e)))
 		return -1;
-	return begin_logs(s, e) || plan_files(s, cwd, e) || make_environment(s, e) ? -1 : 0;
+	if (begin_logs(s, e) || (s->networked && begin_broker(s, e)))
+		return -1;
+	return plan_files(s, cwd, e) || make_environment(s, e) ? -1 : 0;
 }
 
 /*
@@ -427,6 +443,7 @@ static void take_down(struct supervisor *s)
 	if (s->exec_door >= 0)
 		close(s->exec_door);
 	engine_close(&s->engine);
+	broker_watch_end(s);
 	json_decref(process_link_ask(&s->gate.process, json_pack("{s:s}", "op", "stop"),
 				     PROCESS_ANSWER_MS));
 	process_link_leave(&s->gate.process);
@@ -466,6 +483,7 @@ static void begin(struct supervisor *s, const struct run_options *o)
 			    .door = -1,
 			    .gate = {-1, -1, -1}},
 		.gate = GATE_LINK_NONE,
+		.broker = BROKER_LINK_NONE,
 		.engine = {.pidfd = -1, .start = -1, .inside = -1},
 		.terminal = {.fd = -1},
 	};

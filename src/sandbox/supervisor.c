@@ -12,13 +12,15 @@
  *	gate		the airlock is sealed by that alone; a new gate is forked with the same
  *			policy, RESTARTS_MAX times in RESTARTS_MS at most, then the
  *			sandbox is ended
+ *	broker		what it had is cut, and the gate refuses what has to be seen; a new one
+ *			takes over, as often as a gate
  *	keeper		the airlock is gone: the sandbox is ended
  *	sealer		a new one goes on with the logs, as often as a gate; what happens meanwhile
  *			waits in the ring, and is counted in any case
- *	supervisor	the kernel kills engine, gate and keeper (PR_SET_PDEATHSIG); the sealer
+ *	supervisor	the kernel kills engine, gate, broker and keeper (PR_SET_PDEATHSIG); the sealer
  *			seals what there is, and ends
  *
- * All blocking here has a deadline: a request to the gate PROCESS_ANSWER_MS, to the keeper 5 s.
+ * All blocking here has a deadline: a request to gate or broker PROCESS_ANSWER_MS, to the keeper 5 s.
  */
 #include "sandbox/supervisor.h"
 
@@ -30,6 +32,7 @@
 #include <sys/wait.h>
 
 #include "sandbox/background.h"
+#include "sandbox/broker_watch.h"
 #include "sandbox/exec_door.h"
 #include "sandbox/log_notes.h"
 
@@ -222,6 +225,15 @@ int supervisor_start_gate(struct supervisor *s, struct err *e)
 	return rc;
 }
 
+/* Without a broker the new gate would refuse what has to be seen, and the loop replaces it again. */
+static void pair_gate(struct supervisor *s)
+{
+	struct err e;
+
+	if (broker_watch_pair(s, &e))
+		supervisor_say(&e);
+}
+
 static void gate_ended(struct supervisor *s)
 {
 	struct err e;
@@ -244,17 +256,26 @@ static void gate_ended(struct supervisor *s)
 		fail(s, &e);
 		return;
 	}
+	pair_gate(s);
 	err_set(&e, "a new gate has taken over, with the same policy");
 	supervisor_say(&e);
 }
 
-/* A gate that cannot be told goes on with what is no longer true: it is replaced. */
-static void tell_gate(struct supervisor *s, json_t *request)
+static void broker_ended(struct supervisor *s)
 {
-	json_t *answer = process_link_ask(&s->gate.process, request, PROCESS_ANSWER_MS);
+	struct err e;
+
+	if (!s->own_failure && broker_watch_replace(s, &e))
+		fail(s, &e);
+}
+
+/* One that cannot be told goes on with what is no longer true: it is replaced. */
+static void tell(struct process_link *to, json_t *request)
+{
+	json_t *answer = process_link_ask(to, request, PROCESS_ANSWER_MS);
 
 	if (!answer)
-		process_link_kill(&s->gate.process);
+		process_link_kill(to);
 	json_decref(answer);
 }
 
@@ -262,10 +283,13 @@ static void follow_host(struct supervisor *s, bool files, bool links)
 {
 	int changed = host_state_follow(&s->host, files, links);
 
-	if (changed & HOST_PREFIXES)
-		tell_gate(s, process_link_host_request(&s->host.prefixes));
+	if (changed & HOST_PREFIXES) {
+		tell(&s->gate.process, process_link_host_request(&s->host.prefixes));
+		if (broker_link_is_there(&s->broker))
+			tell(&s->broker.process, process_link_host_request(&s->host.prefixes));
+	}
 	if (changed & HOST_RESOLVER)
-		tell_gate(s, gate_link_resolver_request(&s->host.resolver));
+		tell(&s->gate.process, gate_link_resolver_request(&s->host.resolver));
 }
 
 static void sealer_ended(struct supervisor *s)
@@ -296,7 +320,20 @@ static void keeper_ended(struct supervisor *s)
 /* --- the loop --- */
 
 /* In this order in the table; a descriptor that is not there is -1, which poll passes over. */
-enum source { SIGNALS, START, EXEC, GATE, KEEPER, SEALER, SEALED, FILES, LINKS, SOURCES };
+enum source {
+	SIGNALS,
+	START,
+	EXEC,
+	GATE,
+	BROKER,
+	BROKER_SAYS,
+	KEEPER,
+	SEALER,
+	SEALED,
+	FILES,
+	LINKS,
+	SOURCES
+};
 
 static int poll_timeout(const struct supervisor *s)
 {
@@ -320,6 +357,8 @@ static size_t fill(const struct supervisor *s, struct pollfd *fds)
 		[START] = s->let_go || ending ? -1 : s->engine.start,
 		[EXEC] = s->let_go && !s->stopping && !ending ? s->exec_door : -1,
 		[GATE] = s->networked && !ending ? s->gate.process.pidfd : -1,
+		[BROKER] = ending ? -1 : s->broker.process.pidfd,
+		[BROKER_SAYS] = ending ? -1 : s->broker.process.control,
 		[KEEPER] = s->networked && !ending ? s->airlock.keeper_pidfd : -1,
 		[SEALER] = ending ? -1 : s->sealer.pidfd,
 		[SEALED] = ending ? -1 : s->sealer.control,
@@ -344,6 +383,10 @@ static void dispatch(struct supervisor *s, const struct pollfd *fds, size_t n)
 		keeper_ended(s);
 	if (fds[GATE].revents && !s->ended)
 		gate_ended(s);
+	if (fds[BROKER].revents && !s->ended)
+		broker_ended(s);
+	else if (fds[BROKER_SAYS].revents && !s->ended)
+		broker_watch_hear(s);
 	if (fds[SEALER].revents && !s->ended)
 		sealer_ended(s);
 	else if (fds[SEALED].revents && !s->ended)

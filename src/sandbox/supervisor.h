@@ -4,6 +4,7 @@
  *
  *	run.c		makes the parts, in the order that keeps it closed
  *	supervisor.c	the loop: ends, signals, a new gate for a dead one, news of the host
+ *	broker_watch.c	the broker: when there is one, and a new one for a dead one
  *	stop.c		the end that the person asks for
  *	drain.c		the time between the command's end and the gate's
  *	report.c	the answers of the control socket
@@ -18,6 +19,7 @@
 
 #include "airlock/airlock.h"
 #include "base/clock.h"
+#include "sandbox/broker_link.h"
 #include "sandbox/ca_bundle.h"
 #include "sandbox/control.h"
 #include "sandbox/engine_bwrap.h"
@@ -52,13 +54,16 @@ struct supervisor {
 	bool noted_start; /* in the audit log */
 
 	struct live_policy live;
-	bool networked; /* false for `none`: the four below are not there */
+	bool networked; /* false for `none`: what follows is not there */
 	struct host_state host;
 	struct airlock airlock;
 	struct gate_link gate;
 	struct gate_publish *publish;
 	size_t n_publish;
-	struct restarts restarts; /* of the gate */
+	struct restarts restarts;  /* of the gate */
+	struct broker_link broker; /* none, unless the policy needs one */
+	struct restarts broker_restarts;
+	uint8_t placeholder_seed[PLACEHOLDER_SEED];
 
 	struct engine engine;
 	struct terminal terminal;

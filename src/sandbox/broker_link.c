@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sandbox/broker_link.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- What it says unasked ---- */
+
+static void keep_authority(struct broker_link *b, const json_t *message)
+{
+	const char *pem = json_string_value(json_object_get(message, "authority"));
+
+	if (!pem)
+		return;
+	free(b->authority);
+	b->authority = strdup(pem);
+}
+
+static void keep_wanted(struct broker_link *b, const json_t *message)
+{
+	const json_t *number = json_object_get(message, "credential");
+	json_int_t n = json_integer_value(number);
+
+	if (json_is_integer(number) && n >= 0 && n < BROKER_CREDENTIALS_MAX)
+		b->wanted[n] = true;
+}
+
+static void heard(void *ctx, const json_t *message)
+{
+	const char *op = json_string_value(json_object_get(message, "op"));
+
+	if (op && strcmp(op, "authority") == 0)
+		keep_authority(ctx, message);
+	else if (op && strcmp(op, "wanted") == 0)
+		keep_wanted(ctx, message);
+}
+
+int broker_link_take_wanted(struct broker_link *b, size_t from)
+{
+	for (size_t i = from; i < b->credentials.n && i < BROKER_CREDENTIALS_MAX; i++) {
+		if (!b->wanted[i])
+			continue;
+		b->wanted[i] = false;
+		return (int)i;
+	}
+	return -1;
+}
+
+char *broker_link_take_authority(struct broker_link *b)
+{
+	char *pem = b->authority;
+
+	b->authority = NULL;
+	return pem;
+}
+
+/* ---- Its life ---- */
+
+static void forget(struct broker_link *b)
+{
+	credential_list_free(&b->credentials);
+	free(b->authority);
+	b->authority = NULL;
+	memset(b->wanted, 0, sizeof(b->wanted));
+	b->ready = false;
+}
+
+static void become_broker(const void *setup, int control, pid_t supervisor)
+{
+	struct broker_setup own = *(const struct broker_setup *)setup;
+
+	own.control = control;
+	own.supervisor = supervisor;
+	_exit(broker_main(&own));
+}
+
+int broker_link_begin(struct broker_link *b, const struct broker_setup *s, struct err *e)
+{
+	const struct policy *p = ruleset_policy(s->rules);
+
+	forget(b);
+	b->process.heard = heard;
+	b->process.ctx = b;
+	if (credential_list_grow(&b->credentials, policy_credentials(p)))
+		return err_set(e, "starting the broker: out of memory");
+	return process_link_fork(&b->process, become_broker, s, e);
+}
+
+int broker_link_await_ready(struct broker_link *b, struct err *e)
+{
+	json_t *ready = process_link_await_ready(&b->process, e);
+
+	if (!ready)
+		return -1;
+	keep_authority(b, ready);
+	json_decref(ready);
+	b->ready = true;
+	return 0;
+}
+
+void broker_link_bury(struct broker_link *b, struct err *how)
+{
+	process_link_bury(&b->process, how);
+	forget(b);
+}
+
+void broker_link_leave(struct broker_link *b)
+{
+	json_decref(
+		process_link_ask(&b->process, json_pack("{s:s}", "op", "stop"), PROCESS_ANSWER_MS));
+	process_link_leave(&b->process);
+	forget(b);
+}
+
+/* ---- Requests ---- */
+
+int broker_link_set_policy(struct broker_link *b, const struct policy *p, uint64_t generation,
+			   struct err *e)
+{
+	struct credential_list grown;
+
+	if (credential_list_copy(&b->credentials, &grown) ||
+	    credential_list_grow(&grown, policy_credentials(p))) {
+		credential_list_free(&grown);
+		return err_set(e, "the policy cannot be handed to the broker: out of memory");
+	}
+	if (process_link_set_policy(&b->process, p, generation, e)) {
+		credential_list_free(&grown);
+		return -1;
+	}
+	credential_list_free(&b->credentials);
+	b->credentials = grown;
+	return 0;
+}
+
+int broker_link_set_gate(struct broker_link *b, int fd, struct err *e)
+{
+	return process_link_tell(&b->process, json_pack("{s:s}", "op", "gate"), fd, e);
+}
+
+/* One that hangs holds up who waits for the secret; the next one asks again. */
+static void settle(struct broker_link *b, json_t *request, int passed)
+{
+	json_t *answer = process_link_exchange(&b->process, request, passed, PROCESS_ANSWER_MS);
+
+	if (!answer)
+		process_link_kill(&b->process);
+	json_decref(answer);
+}
+
+void broker_link_give_secret(struct broker_link *b, size_t number, int pipe)
+{
+	settle(b, json_pack("{s:s, s:I}", "op", "secret", "credential", (json_int_t)number), pipe);
+}
+
+void broker_link_fail_secret(struct broker_link *b, size_t number, const char *why)
+{
+	settle(b,
+	       json_pack("{s:s, s:I, s:s}", "op", "secret-failed", "credential", (json_int_t)number,
+			 "why", why),
+	       -1);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * broker_link: the supervisor's hold on its broker (process_link.h), and what it has said unasked:
+ * which secrets it wants, and whom clients have to trust. Both are kept until the supervisor's loop
+ * takes them: they may come between a request and its answer.
+ *
+ * The broker has credentials by number. Both sides count them in the same way
+ * (credential_list_grow()), so what a number stands for is what the supervisor knows by itself:
+ * nothing that the broker says decides which source is read.
+ */
+#ifndef SG_SANDBOX_BROKER_LINK_H
+#define SG_SANDBOX_BROKER_LINK_H
+
+#include "broker/broker.h"
+#include "sandbox/process_link.h"
+
+/* Of one broker's life, with those that a change has taken away. */
+enum { BROKER_CREDENTIALS_MAX = 256 };
+
+struct broker_link {
+	struct process_link process;
+	bool ready;
+	struct credential_list credentials;  /* by their numbers */
+	bool wanted[BROKER_CREDENTIALS_MAX]; /* by number, may be beyond them */
+	char *authority;		     /* PEM, unchecked; NULL: nothing new */
+};
+
+#define BROKER_LINK_NONE \
+	((struct broker_link){.process = {.what = "broker", .pidfd = -1, .control = -1}})
+
+static inline bool broker_link_is_there(const struct broker_link *b)
+{
+	return b->process.pid > 0;
+}
+
+/*
+ * Forks the broker, which makes itself ready meanwhile. `control` and `supervisor` of s are made
+ * here. The caller blocks all signals. 0, or -1 with the message and no broker.
+ */
+int broker_link_begin(struct broker_link *b, const struct broker_setup *s,
+		      struct err *e) sg_must_check;
+
+/* Waits until it is isolated and ready. 0, with its authority; or -1 with the message and no broker. */
+int broker_link_await_ready(struct broker_link *b, struct err *e) sg_must_check;
+
+/* As process_link_set_policy(). */
+int broker_link_set_policy(struct broker_link *b, const struct policy *p, uint64_t generation,
+			   struct err *e) sg_must_check;
+
+/* The gate's end of the socket between the two. 0, or -1 with the message. */
+int broker_link_set_gate(struct broker_link *b, int fd, struct err *e) sg_must_check;
+
+/* A number that is wanted, from `from` on, or -1: then it is not wanted any more. */
+int broker_link_take_wanted(struct broker_link *b, size_t from);
+
+/* What its authorities are now, the caller's, or NULL: nothing new. */
+char *broker_link_take_authority(struct broker_link *b);
+
+/*
+ * What the source of a credential gave: the reading end of a pipe whose other end is closed; or why
+ * it gave nothing. A broker that does not take it in time is ended, and asks as the next one.
+ */
+void broker_link_give_secret(struct broker_link *b, size_t number, int pipe);
+void broker_link_fail_secret(struct broker_link *b, size_t number, const char *why);
+
+/* It has ended by itself: says how, and is made ready for the next. */
+void broker_link_bury(struct broker_link *b, struct err *how);
+
+/* Ends it, orderly if it takes the hint, without waiting for its end. */
+void broker_link_leave(struct broker_link *b);
+
+#endif

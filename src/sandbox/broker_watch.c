@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Theory of operation
+ *
+ *	none --begin--> starting --await_ready--> running --its end--> none, and begun anew
+ *
+ * It is begun before the gate, and makes its keys and reads the host's certificates while airlock
+ * and engine are made. Each broker has an authority of its own, which never leaves it; what clients
+ * inside trust is in the bundle (ca_bundle.h), written before the first connection can come.
+ *
+ * Gate and broker speak over a socket of their own, made anew at each start of either. Without one
+ * the gate refuses what has to be seen, and the broker resets what it has: nothing passes unseen.
+ *
+ * A broker holds no secret when it is begun, and neither does this process (secret_keep.h).
+ */
+#include "sandbox/broker_watch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "policy/inspects.h"
+#include "sandbox/log_notes.h"
+
+/* A sandbox that runs for longer gets a new authority with its next broker. */
+enum { AUTHORITY_DAYS = 397 };
+
+static const struct catalogue *catalogue_of(const struct supervisor *s)
+{
+	return live_policy_sources(&s->live, s->options).catalogue;
+}
+
+bool broker_watch_is_needed(const struct supervisor *s, const struct policy *p)
+{
+	return s->networked && policy_needs_broker(p, catalogue_of(s));
+}
+
+/* ---- Start ---- */
+
+static int begin(struct supervisor *s, struct ruleset *rules, struct err *e)
+{
+	struct broker_setup setup = {
+		.sandbox = s->dir.name,
+		.control = -1,
+		.rules = rules,
+		.host = &s->host.prefixes,
+		.catalogue = catalogue_of(s),
+		.bundle = ca_bundle_host(&s->ca),
+		.authority_days = AUTHORITY_DAYS,
+		.wake = s->log.wake,
+		.patience = PATIENCE_USUAL,
+	};
+
+	if (log_link_prepare_broker(&s->log, e))
+		return -1;
+	setup.ring = s->log.broker_ring;
+	memcpy(setup.placeholder_seed, s->placeholder_seed, sizeof(setup.placeholder_seed));
+	return broker_link_begin(&s->broker, &setup, e);
+}
+
+int broker_watch_begin(struct supervisor *s, struct ruleset *rules, struct err *e)
+{
+	if (!rules && !broker_watch_is_needed(s, &s->live.policy))
+		return 0;
+	return begin(s, rules ? rules : s->live.rules, e);
+}
+
+/* What is not just certificates is refused there: the broker reads the sandbox's octets. */
+static int trust_authority(struct supervisor *s, struct err *e)
+{
+	_cleanup_free_ char *pem = broker_link_take_authority(&s->broker);
+
+	return pem ? ca_bundle_set_authority(&s->ca, span_of_string(pem), e) : 0;
+}
+
+int broker_watch_await_ready(struct supervisor *s, struct err *e)
+{
+	struct err how;
+
+	if (!broker_link_is_there(&s->broker))
+		return 0;
+	if (broker_link_await_ready(&s->broker, e))
+		return -1;
+	if (trust_authority(s, e) == 0)
+		return 0;
+	process_link_kill(&s->broker.process);
+	broker_link_bury(&s->broker, &how);
+	return -1;
+}
+
+/* ---- Gate and broker ---- */
+
+/* One that does not take it goes on alone with what is no longer true: it is replaced. */
+static int tell(struct process_link *l, const char *op, int fd, struct err *e)
+{
+	if (process_link_tell(l, json_pack("{s:s}", "op", op), fd, e) == 0)
+		return 0;
+	process_link_kill(l);
+	return -1;
+}
+
+/* The broker first: when the gate knows of it, it hands connections over. */
+int broker_watch_pair(struct supervisor *s, struct err *e)
+{
+	int pair[2], rc;
+
+	if (!s->broker.ready || s->gate.process.pid <= 0)
+		return 0;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair))
+		return err_set(e, "a socket between gate and broker: %s", err_why(errno));
+	rc = tell(&s->broker.process, "gate", pair[0], e);
+	if (rc == 0)
+		rc = tell(&s->gate.process, "broker", pair[1], e);
+	close(pair[0]);
+	close(pair[1]);
+	return rc;
+}
+
+/* ---- While it runs ---- */
+
+void broker_watch_hear(struct supervisor *s)
+{
+	struct err e;
+
+	process_link_hear(&s->broker.process);
+	if (trust_authority(s, &e)) {
+		err_prefix(&e, "the broker's authority");
+		supervisor_say(&e);
+		process_link_kill(&s->broker.process);
+	}
+}
+
+static int begin_again(struct supervisor *s, struct err *e)
+{
+	if (begin(s, s->live.rules, e) || broker_watch_await_ready(s, e))
+		return err_prefix(e, "no new broker can be started, the sandbox is ended");
+	/* A gate or a broker that did not take it has been ended, and its end comes here again. */
+	if (broker_watch_pair(s, e))
+		supervisor_say(e);
+	return 0;
+}
+
+int broker_watch_replace(struct supervisor *s, struct err *e)
+{
+	broker_link_bury(&s->broker, e);
+	log_note_broker_restart(s, e);
+	err_prefix(e, "connections whose requests are seen are cut");
+	supervisor_say(e);
+	if (!restarts_allow(&s->broker_restarts, mono_now()))
+		return err_set(e, "the broker has ended %d times in %d s; the sandbox is ended",
+			       RESTARTS_MAX + 1, RESTARTS_MS / 1000);
+	if (begin_again(s, e))
+		return -1;
+	err_set(e, "a new broker has taken over, with the same policy and a new authority");
+	supervisor_say(e);
+	return 0;
+}
+
+void broker_watch_end(struct supervisor *s)
+{
+	if (broker_link_is_there(&s->broker))
+		broker_link_leave(&s->broker);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * broker_watch: what the supervisor does with its broker: starts it when the policy needs one,
+ * makes it and the gate known to each other, hears what it says, replaces it. Private to
+ * src/sandbox.
+ */
+#ifndef SG_SANDBOX_BROKER_WATCH_H
+#define SG_SANDBOX_BROKER_WATCH_H
+
+#include "sandbox/supervisor.h"
+
+/* Would a sandbox with this resolved policy need a broker? */
+bool broker_watch_is_needed(const struct supervisor *s, const struct policy *p);
+
+/*
+ * Forks a broker for the policy in force, when it needs one, or for `rules` when they are not NULL.
+ * The state of the host and the bundle have been read. 0, or -1 with the message and no broker.
+ */
+int broker_watch_begin(struct supervisor *s, struct ruleset *rules, struct err *e) sg_must_check;
+
+/*
+ * Waits for one that was begun, until it is ready, and has its authority trusted inside. 0, also
+ * when there is none; or -1 with the message and no broker.
+ */
+int broker_watch_await_ready(struct supervisor *s, struct err *e) sg_must_check;
+
+/*
+ * A socket between gate and broker, when there are both: whatever was between them before is over. 0,
+ * or -1 with the message; then one of them was ended, and is replaced by the loop.
+ */
+int broker_watch_pair(struct supervisor *s, struct err *e) sg_must_check;
+
+/* It has said something. */
+void broker_watch_hear(struct supervisor *s);
+
+/* It has ended: 0 when another has taken over, else -1 with why the sandbox is to be ended. */
+int broker_watch_replace(struct supervisor *s, struct err *e) sg_must_check;
+
+/* Ends it. */
+void broker_watch_end(struct supervisor *s);
+
+#endif
