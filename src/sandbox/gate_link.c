@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/gate_link.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "gate/counted.h"
 
@@ -43,6 +45,10 @@ static void become_gate(const void *setup, int control, pid_t supervisor)
 {
 	struct gate_setup own = *(const struct gate_setup *)setup;
 
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != supervisor)
+		_exit(EXIT_FAILURE);
+	/* Out of reach of the terminal's signals, and of kill(0) by anyone in the job. */
+	setsid();
 	own.control = control;
 	_exit(gate_main(&own));
 }

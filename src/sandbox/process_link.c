@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -237,17 +236,6 @@ json_t *process_link_host_request(const struct host_prefixes *p)
 
 /* --- the process --- */
 
-sg_noreturn static void run_child(process_become_fn *become, const void *setup, int control,
-				  pid_t supervisor)
-{
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != supervisor)
-		_exit(EXIT_FAILURE);
-	/* Out of reach of the terminal's signals, and of kill(0) by anyone in the job. */
-	setsid();
-	become(setup, control, supervisor);
-	_exit(EXIT_FAILURE);
-}
-
 static int reap(struct process_link *l)
 {
 	int status = 0;
@@ -297,8 +285,10 @@ int process_link_fork(struct process_link *l, process_become_fn *become, const v
 		return err_set(e, "a socket to the %s: %s", l->what, err_why(errno));
 	l->control = pair[0];
 	l->pid = fork();
-	if (l->pid == 0)
-		run_child(become, setup, pair[1], self);
+	if (l->pid == 0) {
+		become(setup, pair[1], self);
+		_exit(EXIT_FAILURE);
+	}
 	close(pair[1]);
 	l->pidfd = l->pid > 0 ? pidfd_open_child(l->pid) : -1;
 	if (l->pidfd >= 0)

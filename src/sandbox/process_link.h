@@ -30,8 +30,9 @@ struct process_link {
 enum { PROCESS_START_MS = 10000, PROCESS_ANSWER_MS = 1000, PROCESS_POLICY_MS = 30000 };
 
 /*
- * Forks it. `become` runs in the child, which dies with the caller and is out of reach of the
- * terminal; it does not return. The caller blocks all signals. 0, or -1 with the message.
+ * Forks it. `become` runs in the child, and does not return; it takes care that it dies with the
+ * supervisor, and gets no signal of the terminal's. The caller blocks all signals. 0, or -1 with the
+ * message.
  */
 typedef void process_become_fn(const void *setup, int control, pid_t supervisor);
 int process_link_fork(struct process_link *l, process_become_fn *become, const void *setup,
