@@ -159,8 +159,20 @@ static void add_rule(struct names *n, const struct rule *r)
 		add_name(n, rule_name(r), r->kind == TARGET_WILDCARD);
 }
 
+/* A wildcard may hold the host of any operation. */
+static bool has_operation(const struct permission *p, const struct rule *r)
+{
+	for (size_t i = 0; i < p->n_operations; i++) {
+		const char *host = p->operations[i].host;
+
+		if (!host || r->kind == TARGET_WILDCARD || strcmp(host, rule_name(r)) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* A rule of the catalogue; what is one there has been read before. */
-static void add_text(struct names *n, const char *text)
+static void add_text(struct names *n, const struct permission *p, const char *text)
 {
 	struct rule r;
 	struct err e;
@@ -169,14 +181,15 @@ static void add_text(struct names *n, const char *text)
 		n->failed = true;
 		return;
 	}
-	add_rule(n, &r);
+	if (r.kind != TARGET_PREFIX && has_operation(p, &r))
+		add_rule(n, &r);
 	rule_clear(&r);
 }
 
 static void add_permission(struct names *n, const struct permission *p)
 {
-	for (const char *const *rule = p->rules; p->n_operations && *rule; rule++)
-		add_text(n, *rule);
+	for (const char *const *rule = p->rules; *rule; rule++)
+		add_text(n, p, *rule);
 }
 
 static void add_rules(struct names *n, const struct rule *rules, size_t count)
@@ -193,7 +206,7 @@ static void add_resolved(struct names *n, const struct rule_list *list, const st
 		const char *id = list->v[i].detail ? list->v[i].detail->permission : NULL;
 		const struct permission *p = id ? catalogue_permission(c, id) : NULL;
 
-		if (p && p->n_operations)
+		if (p && list->v[i].kind != TARGET_PREFIX && has_operation(p, &list->v[i]))
 			add_rule(n, &list->v[i]);
 	}
 }

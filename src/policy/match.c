@@ -4,6 +4,8 @@
 #include "policy/path.h"
 #include "policy/rule.h"
 
+enum { HTTP_PORT = 80 };
+
 bool rule_covers_port(const struct rule *r, enum proto proto, uint16_t port)
 {
 	struct rule_scope s = rule_scope_of(r);
@@ -38,13 +40,21 @@ static bool matches_path(const struct rule *r, const char *path)
 }
 
 /*
+ * When a connection begins, its request is to come; so is that inside TLS, once its server name has
+ * been read: a name that a rule about requests is for is opened (inspects.h).
+ */
+static bool is_to_come(const struct destination *d)
+{
+	return d->kind != DEST_SERVER_NAME || (d->proto == PROTO_TCP && d->port != HTTP_PORT);
+}
+
+/*
  * What was not seen counts against the sandbox: such a deny matches, such an allow does not.
  * Before the request has come, an allow stands until it has.
  */
 static enum reason match_request(const struct rule *r, const struct destination *d)
 {
-	bool unseen =
-		d->kind == DEST_SERVER_NAME ? r->effect == EFFECT_DENY : r->effect == EFFECT_ALLOW;
+	bool unseen = r->effect == (is_to_come(d) ? EFFECT_ALLOW : EFFECT_DENY);
 
 	if (r->detail->methods && !(d->method ? has_method(r->detail->methods, d->method) : unseen))
 		return REASON_METHOD_NOT_ALLOWED;

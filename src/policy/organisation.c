@@ -25,6 +25,23 @@ static int read_network(void *context, const struct node *key, const struct node
 	return 0;
 }
 
+/* Only a person's `inspect` opens other ports, and not everybody has it. */
+static int check_ports(const struct rule *rule, struct err *e)
+{
+	size_t n;
+	const struct port_range *ports = rule_ports(rule, &n);
+
+	if (!rule->detail || (!rule->detail->methods && !rule->detail->paths))
+		return 0;
+	for (size_t i = 0; i < n; i++)
+		if (ports[i].lo != 80 && ports[i].lo != 443)
+			return err_set(e,
+				       "`%s` on port %u cannot be held for everybody; restrict to "
+				       "`ports: [80, 443]`",
+				       rule->detail->methods ? "methods" : "paths", ports[i].lo);
+	return 0;
+}
+
 static int read_rules(struct reading *r, const struct node *value, enum effect effect)
 {
 	struct rule rule;
@@ -34,7 +51,8 @@ static int read_rules(struct reading *r, const struct node *value, enum effect e
 	for (size_t i = 0; i < value->n; i++) {
 		if (rule_entry_read(&r->v, &value->items[i], effect, &rule))
 			return -1;
-		if (rule_list_take(&r->o->rules, &rule, r->v.e))
+		if (rule_list_take(&r->o->rules, &rule, r->v.e) ||
+		    check_ports(&r->o->rules.v[r->o->rules.n - 1], r->v.e))
 			return node_prefix(r->v.d, &value->items[i], r->v.e);
 	}
 	return 0;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/nearest.h"
+#include "policy/host_conflict.h"
 #include "policy/host_list.h"
 #include "policy/quote.h"
 #include "policy/rule.h"
@@ -227,6 +228,7 @@ int policy_validate(const struct policy *p, struct err *e)
 	const struct rule *allow = first_allow(p);
 	const char *base = closed_base(p), *permission = first_permission(p);
 	const char *instead = p->network == NET_ANY ? ", or `any` without one" : "";
+	struct host_conflict unplaced;
 	char text[RULE_TEXT_MAX];
 
 	if (base && allow)
@@ -242,5 +244,5 @@ int policy_validate(const struct policy *p, struct err *e)
 	if (p->network == NET_NONE && (p->n_host_ports || p->n_publish))
 		return err_set(e, "%s, which contradicts `%s`; use `deny`", base,
 			       p->n_host_ports ? "host_ports" : "publish");
-	return 0;
+	return host_conflict_find(p, &unplaced, e);
 }

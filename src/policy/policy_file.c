@@ -3,6 +3,8 @@
 #include <stdio.h>
 
 #include "policy/credential_entry.h"
+#include "policy/host_conflict.h"
+#include "policy/host_entry.h"
 #include "policy/credential_personal.h"
 #include "policy/permission.h"
 #include "policy/quote.h"
@@ -22,6 +24,9 @@ struct file {
 	struct policy *p;
 	const struct catalogue *catalogue; /* that knows every permission; NULL: found later */
 	const struct node *network;	   /* the node that set the base; NULL: none did */
+	/* Where each was written: the lists of rules, and the entries of the lists of hosts. */
+	const struct node *allow, *deny;
+	const struct node *inspect[HOST_LIST_MAX], *splice[HOST_LIST_MAX];
 };
 
 static int read_version(void *context, const struct node *key, const struct node *value)
@@ -129,6 +134,7 @@ static int read_allow(void *context, const struct node *key, const struct node *
 		return node_error(f->v.d, key, f->v.e,
 				  "an empty `allow` list allows nothing; leave it out and say "
 				  "`network: deny`");
+	f->allow = value;
 	return read_rules(f, value, EFFECT_ALLOW);
 }
 
@@ -138,6 +144,7 @@ static int read_deny(void *context, const struct node *key, const struct node *v
 
 	if (value_list(&f->v, value, true))
 		return -1;
+	f->deny = value;
 	return read_rules(f, value, EFFECT_DENY);
 }
 
@@ -379,6 +386,42 @@ static int read_credentials(void *context, const struct node *key, const struct 
 	return credentials_read(&f->v, value, &f->p->credentials);
 }
 
+/* ---- Which TLS is opened ---- */
+
+static bool is_word(const struct node *n, const char *word)
+{
+	return n->kind == NODE_SCALAR && span_equal(node_span(n), span_of_string(word));
+}
+
+static int read_inspect(void *context, const struct node *key, const struct node *value)
+{
+	struct file *f = context;
+
+	if (is_word(value, "all")) {
+		f->p->inspect_all = true;
+		return 0;
+	}
+	if (value->kind == NODE_LIST && value->n == 1 && is_word(&value->items[0], "all"))
+		return node_error(f->v.d, value, f->v.e,
+				  "a list names hosts; to open all, write `inspect: all`");
+	if (value->kind != NODE_LIST)
+		return node_error(f->v.d, value, f->v.e,
+				  "`inspect` is a list of hosts, or `all`; write "
+				  "`inspect: [api.example.com]`");
+	return host_entries_read(&f->v, value, &f->p->inspect, f->inspect);
+}
+
+static int read_splice(void *context, const struct node *key, const struct node *value)
+{
+	struct file *f = context;
+
+	if (value->kind != NODE_LIST)
+		return node_error(f->v.d, value, f->v.e,
+				  "`splice` is a list of hosts whose TLS stays closed; write "
+				  "`splice: [bank.example.com]`");
+	return host_entries_read(&f->v, value, &f->p->splice, f->splice);
+}
+
 /* What a policy will be able to say. Read over, it would be a setting that does nothing. */
 static int refuse_future(void *context, const struct node *key, const struct node *value)
 {
@@ -411,6 +454,8 @@ static const struct value_key keys[] = {
 	{"publish", read_publish},
 	{"limits", read_limits},
 	{"credentials", read_credentials},
+	{"inspect", read_inspect},
+	{"splice", read_splice},
 	{"tools", refuse_future},
 	{"apps", refuse_future},
 	{"resolved", read_resolved},
@@ -428,6 +473,30 @@ static void read_as_older(struct file *f)
 		f->p->network = NET_DENY;
 }
 
+/* The rules stand in the order of the lists, whichever was first. */
+static const struct node *node_of_rule(const struct file *f, size_t index)
+{
+	enum effect effect = f->p->rules[index].effect;
+	size_t before = 0;
+
+	for (size_t i = 0; i < index; i++)
+		before += f->p->rules[i].effect == effect;
+	return &(effect == EFFECT_ALLOW ? f->allow : f->deny)->items[before];
+}
+
+static int check_hosts(const struct file *f)
+{
+	struct host_conflict at;
+	const struct node *n;
+
+	if (host_conflict_find(f->p, &at, f->v.e) == 0)
+		return 0;
+	n = at.list == CONFLICT_IN_RULES     ? node_of_rule(f, at.index)
+	    : at.list == CONFLICT_IN_INSPECT ? f->inspect[at.index]
+					     : f->splice[at.index];
+	return node_prefix(f->v.d, n, f->v.e);
+}
+
 static int read_policy(struct file *f, const struct document *d, size_t n_keys)
 {
 	if (d->empty)
@@ -436,6 +505,8 @@ static int read_policy(struct file *f, const struct document *d, size_t n_keys)
 	if (value_map(&f->v, &d->root, keys, n_keys, f))
 		return -1;
 	read_as_older(f);
+	if (check_hosts(f))
+		return -1;
 	if (f->p->resolved.done && credentials_resolve(f->p))
 		return node_error(d, &d->root, f->v.e, "out of memory");
 	if (policy_validate(f->p, f->v.e))

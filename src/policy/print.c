@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "policy/credential_entry.h"
+#include "policy/host_entry.h"
 #include "policy/rule.h"
 #include "policy/wire.h"
 
@@ -360,6 +361,14 @@ static bool put_limits(json_t *object, const struct limits *l)
 	return ok;
 }
 
+static bool put_hosts(json_t *object, const struct policy *p)
+{
+	bool ok = !p->inspect_all || put(object, "inspect", json_string("all"));
+
+	return json_put_unless_empty(object, "inspect", host_list_print_json(&p->inspect)) &&
+	       json_put_unless_empty(object, "splice", host_list_print_json(&p->splice)) && ok;
+}
+
 /* The settings that differ from the defaults. */
 static bool put_settings(json_t *object, const struct policy *p)
 {
@@ -375,7 +384,8 @@ static bool put_settings(json_t *object, const struct policy *p)
 		ok = put(object, "quic", json_string("allow")) && ok;
 	if (p->ech_refuse)
 		ok = put(object, "ech", json_string("refuse")) && ok;
-	return put_ports_lists(object, p) && put_limits(object, &p->limits) && ok;
+	return put_hosts(object, p) && put_ports_lists(object, p) &&
+	       put_limits(object, &p->limits) && ok;
 }
 
 /* `standard` is what a policy has that says nothing. */

@@ -9,6 +9,7 @@
  * end, so that no order of words can leave a host behind.
  */
 #include "policy/credential_personal.h"
+#include "policy/host_conflict.h"
 #include "policy/permission.h"
 #include "policy/rule.h"
 
@@ -252,6 +253,11 @@ static int check_locked_words(const struct policy *p, enum network_base most, st
 		return err_set(
 			e, LOCKED "port %u of the host cannot be opened; leave `host_ports` out",
 			p->host_ports[0]);
+	if (p->splice.n)
+		return err_set(e,
+			       LOCKED "`splice` would keep requests to %s from being judged; leave "
+				      "it out",
+			       p->splice.v[0].name);
 	return 0;
 }
 
@@ -353,6 +359,7 @@ int policy_resolve(struct policy *p, const struct policy_sources *s, struct err 
 	struct resolving r = {.s = s, .c = s->catalogue, .on = on, .e = e};
 	const struct organisation *o = s->organisation;
 	struct resolved made = {0};
+	struct host_conflict unplaced;
 
 	if (!on)
 		return err_set(e, "out of memory");
@@ -364,5 +371,8 @@ int policy_resolve(struct policy *p, const struct policy_sources *s, struct err 
 	}
 	resolved_free(&p->resolved);
 	p->resolved = made;
-	return credentials_resolve(p) ? err_set(e, "out of memory") : 0;
+	if (credentials_resolve(p))
+		return err_set(e, "out of memory");
+	/* Credentials of permissions, and the organisation's rules, are known only now. */
+	return host_conflict_find(p, &unplaced, e);
 }

@@ -155,9 +155,21 @@ static int check_private(const struct rule *r, struct err *e)
 	return 0;
 }
 
+static bool has_single_ports(const struct rule *r)
+{
+	size_t n;
+	const struct port_range *ports = rule_ports(r, &n);
+
+	for (size_t i = 0; i < n; i++)
+		if (ports[i].lo != ports[i].hi)
+			return false;
+	return !r->any_port;
+}
+
 /*
- * A request is seen on port 80 alone: on other ports bytes are carried, and on 443 they are
- * encrypted. A rule that also covered those would be silently weaker than it reads.
+ * Requests are seen in plain HTTP on port 80, in TLS that is opened on 443, and on ports that the
+ * policy has opened as well (host_conflict.h). A rule that also covered other connections would be
+ * silently weaker than it reads.
  */
 static int check_request(const struct rule *r, struct err *e)
 {
@@ -173,14 +185,17 @@ static int check_request(const struct rule *r, struct err *e)
 			       "looked at; name the host",
 			       what);
 	if (r->raw || r->protos & ~PROTO_TCP)
-		return err_set(e, "`%s` are for plain HTTP; leave `proto` out", what);
-	if (covers_port(r, HTTPS_PORT))
+		return err_set(e, "`%s` are of HTTP over TCP; leave `proto` out", what);
+	if (!has_single_ports(r))
 		return err_set(e,
-			       "`%s` on port 443 need inspection, which is not in this version; "
-			       "restrict to `ports: [80]`",
+			       "`%s` need the requests of each port to be seen; write the ports "
+			       "one by one, such as `ports: [80, 443]`",
 			       what);
-	if (d->n_ports != 1 || d->ports[0].lo != HTTP_PORT || d->ports[0].hi != HTTP_PORT)
-		return err_set(e, "`%s` are held on port 80 only; restrict to `ports: [80]`", what);
+	if (r->effect == EFFECT_DENY && !r->ports_written)
+		return err_set(e,
+			       "a denial without ports is of every port, and `%s` are not seen on "
+			       "all; write `ports: [80, 443]`",
+			       what);
 	return 0;
 }
 

@@ -175,8 +175,9 @@ static bool fits_method(const struct rule *r, const struct destination *d)
 {
 	if (!has_methods(r))
 		return true;
+	/* Of port 80 a name comes with its request; else that is still to come. */
 	if (!d->method)
-		return (d->kind == DEST_SERVER_NAME) == (r->effect == EFFECT_DENY);
+		return (d->kind == DEST_SERVER_NAME && d->port == 80) == (r->effect == EFFECT_DENY);
 	for (char **m = r->detail->methods; *m; m++)
 		if (strcmp(*m, d->method) == 0)
 			return true;
