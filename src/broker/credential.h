@@ -29,6 +29,8 @@ enum credential_result vault_apply(struct vault *v, struct message *request, con
 /* Masks echoes of any secret in an answer's fields; in text bodies, octet run by octet run (first
  * 64 KiB). */
 void vault_mask_head(struct vault *v, struct message *answer);
+/* The same of one text that no more comes of; octets from what is returned on may begin an echo. */
+size_t vault_mask_text(const struct vault *v, uint8_t *text, size_t n);
 struct mask; /* state over one body: an echo may lie across two runs */
 struct mask *mask_new(struct vault *v, const struct message *answer); /* NULL: nothing to mask */
 void mask_apply(struct mask *m, uint8_t *octets, size_t n,

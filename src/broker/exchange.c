@@ -140,7 +140,7 @@ static struct live_exchange *new_live(struct exchanges *xs, const struct message
 	link_live(xs, l);
 	xs->rules->counters.requests++;
 	xs->rules->counters.open++;
-	request_log_begin(xs->rules->log, &l->record, xs->peer, request);
+	request_log_begin(xs->rules->log, &l->record, xs->peer, request, xs->rules->vault);
 	return l;
 }
 
@@ -347,6 +347,39 @@ void exchanges_advance(struct exchanges *xs)
 {
 	if (xs->n_waiting)
 		each(xs, advance, NULL);
+}
+
+static bool is_held(const struct live_exchange *l)
+{
+	return l->phase == WAITING && l->held.ns != 0;
+}
+
+bool exchanges_deadline(const struct exchanges *xs, int64_t patience, mono_t *at)
+{
+	const struct live_exchange *first = NULL;
+
+	for (const struct live_exchange *l = xs->n_waiting ? xs->live : NULL; l; l = l->next)
+		if (is_held(l) && (!first || mono_before(l->held, first->held)))
+			first = l;
+	if (first)
+		*at = mono_add_ms(first->held, patience);
+	return first != NULL;
+}
+
+static void give_up(struct live_exchange *l, const void *ctx)
+{
+	const mono_t *since = ctx;
+
+	if (is_held(l) && !mono_before(*since, l->held))
+		live_refuse_for_log(l);
+}
+
+void exchanges_give_up(struct exchanges *xs, int64_t patience, mono_t now)
+{
+	const mono_t since = mono_add_ms(now, -patience);
+
+	if (xs->n_waiting)
+		each(xs, give_up, &since);
 }
 
 static void rejudge(struct live_exchange *l, const void *ctx)

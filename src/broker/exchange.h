@@ -6,6 +6,7 @@
 #ifndef SG_BROKER_EXCHANGE_H
 #define SG_BROKER_EXCHANGE_H
 
+#include "base/clock.h"
 #include "broker/codec.h"
 #include "broker/connection.h"
 #include "broker/credential.h"
@@ -67,8 +68,12 @@ struct exchanges {
  */
 extern const struct codec_events exchange_events;
 
-/* Tries again to send what waits for a server, or for a credential. */
+/* Tries again to send what waits for a server, for a credential, or for the audit log. */
 void exchanges_advance(struct exchanges *xs);
+/* When a request has waited for the audit log for `patience` milliseconds; false: none waits. */
+bool exchanges_deadline(const struct exchanges *xs, int64_t patience, mono_t *at);
+/* Refuses those that have. */
+void exchanges_give_up(struct exchanges *xs, int64_t patience, mono_t now);
 /*
  * Another policy, or other credentials: what would not be admitted now is refused, or cut when it
  * was answered.

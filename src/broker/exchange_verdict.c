@@ -114,12 +114,15 @@ static bool apply_credential(struct live_exchange *l, struct message *m)
 	struct vault *vault = l->all->rules->vault;
 	const char *which = NULL;
 
+	l->credential = NULL;
 	if (!vault)
 		return true;
 	switch (l->is_signed ? vault_apply_whole(vault, m, collected(l), &which)
 			     : vault_apply(vault, m, &which)) {
-	case CREDENTIAL_NONE:
 	case CREDENTIAL_INJECTED:
+		l->credential = which;
+		return true;
+	case CREDENTIAL_NONE:
 	case CREDENTIAL_KEPT:
 		return true;
 	case CREDENTIAL_STALE:
@@ -134,6 +137,28 @@ static bool apply_credential(struct live_exchange *l, struct message *m)
 	}
 	refuse_for(l, REASON_CREDENTIAL_REFUSED, vault_why(vault), false);
 	return false;
+}
+
+void live_refuse_for_log(struct live_exchange *l)
+{
+	refuse_for(l, REASON_LOG_FULL, "whoever runs the sandbox has to make room for it", false);
+}
+
+/*
+ * Does the audit log let it go on? With a credential it is refused when the log cannot be written, and
+ * without one it waits.
+ */
+static bool pass_log(struct live_exchange *l)
+{
+	bool closed = l->all->rules->log->closed;
+
+	if (!closed)
+		l->held = (mono_t){0};
+	else if (l->credential)
+		live_refuse_for_log(l);
+	else if (l->held.ns == 0)
+		l->held = mono_now();
+	return !closed;
 }
 
 /*
@@ -152,6 +177,8 @@ static void give_to_server(struct live_exchange *l, const struct message *m)
 
 	switch (all->ways->send(all->owner, &l->x, m, &to, &failure)) {
 	case EXCHANGE_SENT:
+		if (l->credential)
+			request_log_use(&l->record, l->credential);
 		l->upstream = to;
 		live_set_phase(l, SENT);
 		if (l->x.up.n || l->x.up.ended)
@@ -176,7 +203,7 @@ void live_send(struct live_exchange *l)
 	}
 	message_remove(&m, "proxy-authorization");
 	m.expects_continue = still_expects(l);
-	if (apply_credential(l, &m))
+	if (apply_credential(l, &m) && pass_log(l))
 		give_to_server(l, &m);
 	if (m.memory)
 		explicit_bzero(m.memory, m.memory_n);

@@ -23,8 +23,10 @@ struct live_exchange {
 	uint8_t *body; /* that decided, when one had to; body_n octets, for the next policy */
 	size_t body_n;
 	struct answer_mask mask;
+	const char *credential; /* that is added to it, of the vault; NULL: none */
 	struct record record;
 	mono_t begun;
+	mono_t held; /* since when it waits for the audit log; 0: it does not */
 };
 
 /* ---- exchange.c ---- */
@@ -47,6 +49,8 @@ void live_judge_collected(struct live_exchange *l);
 void live_judge_again(struct live_exchange *l);
 /* Sends what was admitted, if it can be now. */
 void live_send(struct live_exchange *l);
+/* The audit log was closed for too long. */
+void live_refuse_for_log(struct live_exchange *l);
 /* Nothing came of it: the answer says why. */
 void live_answer_failure(struct live_exchange *l, const struct upstream_failure *failure);
 /* What came of the body, and what still comes, is for nobody. */

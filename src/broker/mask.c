@@ -52,6 +52,11 @@ static size_t mask_text(const struct vault *v, uint8_t *text, size_t n, size_t b
 	return ready;
 }
 
+size_t vault_mask_text(const struct vault *v, uint8_t *text, size_t n)
+{
+	return mask_text(v, text, n, n);
+}
+
 static bool has_secrets(const struct vault *v)
 {
 	for (size_t i = 0; i < v->list.n; i++)

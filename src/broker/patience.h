@@ -12,12 +12,14 @@ struct patience {
 	int64_t stall;	   /* that one side takes nothing of what waits for it */
 	int64_t idle;	   /* no octet either way */
 	int64_t linger;	   /* after our end, for the client's */
+	int64_t log;	   /* for an audit log that can be written */
 };
 
-#define PATIENCE_USUAL                                                              \
-	{                                                                           \
-		.handshake = 10 * 1000, .dial = 30 * 1000, .head = 30 * 1000,       \
-		.stall = 10 * 60 * 1000, .idle = 30 * 60 * 1000, .linger = 5 * 1000 \
+#define PATIENCE_USUAL                                                               \
+	{                                                                            \
+		.handshake = 10 * 1000, .dial = 30 * 1000, .head = 30 * 1000,        \
+		.stall = 10 * 60 * 1000, .idle = 30 * 60 * 1000, .linger = 5 * 1000, \
+		.log = 30 * 1000                                                     \
 	}
 
 #endif

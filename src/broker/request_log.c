@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "broker/request_log.h"
 
+#include <string.h>
 #include <time.h>
 
+#include "broker/placeholder.h"
 #include "policy/rule.h"
 
 static int64_t wall_ms(void)
@@ -13,11 +15,57 @@ static int64_t wall_ms(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
+enum { PATH_LOOKED_AT = 4096 /* of a longer one the rest is never in a record */ };
+_Static_assert((int)PATH_LOOKED_AT >= (int)RECORD_PATH_MAX, "all of a record's path is looked at");
+
+/* What was begun at the end of what is looked at may be a secret as well. */
+static void mask_secrets(const struct vault *vault, uint8_t *path, size_t n)
+{
+	size_t ready = vault_mask_text(vault, path, n);
+
+	memset(path + ready, '*', n - ready);
+}
+
+/* A placeholder that stands as it is is told from what is around it; in other shapes it is not. */
+static void mask_placeholders(uint8_t *path, size_t n)
+{
+	static const char prefix[] = PLACEHOLDER_PREFIX;
+	const size_t skip = sizeof(prefix) - 1;
+	uint8_t *at = path, *end = path + n;
+
+	if (!placeholder_is_in(span_of(path, n)))
+		return;
+	while ((at = memmem(at, (size_t)(end - at), prefix, skip)) != NULL) {
+		size_t left = (size_t)(end - at);
+
+		memset(at, '*', left < PLACEHOLDER_N ? left : PLACEHOLDER_N);
+		at += left < PLACEHOLDER_N ? left : PLACEHOLDER_N;
+	}
+	if (placeholder_is_in(span_of(path, n)))
+		memset(path, '*', n);
+}
+
+/* A query is no part of it, and is cut before anything else. */
+static void put_path(struct record *r, const struct vault *vault, struct span path)
+{
+	uint8_t room[PATH_LOOKED_AT];
+	const uint8_t *query = path.n ? memchr(path.p, '?', path.n) : NULL;
+	size_t n = query ? (size_t)(query - path.p) : path.n;
+
+	n = n < sizeof(room) ? n : sizeof(room);
+	if (n)
+		memcpy(room, path.p, n);
+	if (vault)
+		mask_secrets(vault, room, n);
+	mask_placeholders(room, n);
+	record_put_path(r->path, sizeof(r->path), span_of(room, n));
+	explicit_bzero(room, n);
+}
+
 void request_log_begin(const struct request_log *l, struct record *r, const struct handover *peer,
-		       const struct message *request)
+		       const struct message *request, const struct vault *vault)
 {
 	*r = (struct record){
-		.time_ms = wall_ms(),
 		.kind = RECORD_ALLOW,
 		.proto = RECORD_HTTP,
 		.has_addr = true,
@@ -27,7 +75,7 @@ void request_log_begin(const struct request_log *l, struct record *r, const stru
 		.name = peer->name,
 	};
 	record_put_text(r->method, sizeof(r->method), request->method);
-	record_put_path(r->path, sizeof(r->path), request->path);
+	put_path(r, vault, request->path);
 }
 
 void request_log_judge(const struct request_log *l, struct record *r,
@@ -45,7 +93,13 @@ void request_log_judge(const struct request_log *l, struct record *r,
 			span_of_string(v->permission ? v->permission : ""));
 }
 
-void request_log_put(const struct request_log *l, const struct record *r)
+void request_log_use(struct record *r, const char *credential)
 {
+	record_put_text(r->credential, sizeof(r->credential), span_of_string(credential));
+}
+
+void request_log_put(const struct request_log *l, struct record *r)
+{
+	r->time_ms = wall_ms();
 	ring_put(l->ring, l->wake, r);
 }

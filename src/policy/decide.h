@@ -12,6 +12,10 @@
 
 struct ruleset; /* compiled, immutable */
 
+/*
+ * The order is that of catalogue/messages.yaml. New ones go to the end: the files of sandboxes that
+ * are kept count by these numbers (audit/ring_page.h).
+ */
 enum reason {
 	REASON_NONE, /* allowed */
 	REASON_NOT_IN_POLICY,
@@ -53,10 +57,10 @@ enum reason {
 	REASON_CREDENTIAL_REFUSED, /* the sandbox brought one, or a placeholder, that does not
 				      belong there */
 	REASON_PROXY_ONLY,	   /* `brokered`: admitted, but only through the proxy port */
-	REASON_BROKER_DOWN,	   /* its requests have to be seen, and there is nobody to see them */
-	REASON_NOT_INSPECTED,	   /* it began before its requests had to be seen */
-	REASON_LOG_FULL, /* it uses a credential, and the audit log cannot be written */
-	REASONS,		   /* count */
+	REASON_BROKER_DOWN,   /* its requests have to be seen, and there is nobody to see them */
+	REASON_NOT_INSPECTED, /* it began before its requests had to be seen */
+	REASON_LOG_FULL,      /* it has to be in the audit log, which cannot be written */
+	REASONS,	      /* count */
 };
 
 /* The fixed word of the log and of JSON: "not-in-policy". */
