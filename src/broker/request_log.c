@@ -18,12 +18,13 @@ static int64_t wall_ms(void)
 enum { PATH_LOOKED_AT = 4096 /* of a longer one the rest is never in a record */ };
 _Static_assert((int)PATH_LOOKED_AT >= (int)RECORD_PATH_MAX, "all of a record's path is looked at");
 
-/* What was begun at the end of what is looked at may be a secret as well. */
-static void mask_secrets(const struct vault *vault, uint8_t *path, size_t n)
+/* What begins like a secret at the end is one when the path goes on. */
+static void mask_secrets(const struct vault *vault, uint8_t *path, size_t n, bool cut)
 {
 	size_t ready = vault_mask_text(vault, path, n);
 
-	memset(path + ready, '*', n - ready);
+	if (cut)
+		memset(path + ready, '*', n - ready);
 }
 
 /* A placeholder that stands as it is is told from what is around it; in other shapes it is not. */
@@ -51,12 +52,13 @@ static void put_path(struct record *r, const struct vault *vault, struct span pa
 	uint8_t room[PATH_LOOKED_AT];
 	const uint8_t *query = path.n ? memchr(path.p, '?', path.n) : NULL;
 	size_t n = query ? (size_t)(query - path.p) : path.n;
+	bool cut = n > sizeof(room);
 
-	n = n < sizeof(room) ? n : sizeof(room);
+	n = cut ? sizeof(room) : n;
 	if (n)
 		memcpy(room, path.p, n);
 	if (vault)
-		mask_secrets(vault, room, n);
+		mask_secrets(vault, room, n, cut);
 	mask_placeholders(room, n);
 	record_put_path(r->path, sizeof(r->path), span_of(room, n));
 	explicit_bzero(room, n);

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 
 #include "broker/exchange.h"
+#include "broker/placeholder.h"
+#include "broker/vault.h"
 #include "policy/policy.h"
 
 #define HOST "api.example.net"
@@ -459,6 +461,102 @@ static struct exchange *ask_graphql(void)
 	return x;
 }
 
+/* ---- An audit log that cannot be written ---- */
+
+enum { LOG_PATIENCE = 30000 };
+
+static void set_log(bool closed)
+{
+	w->log.closed = closed;
+	exchanges_advance(&w->xs);
+}
+
+static void without_a_log_a_request_waits(void **state)
+{
+	mono_t at, before = mono_now();
+
+	set_log(true);
+	ask();
+	assert_int_equal(w->sent, 0);
+	assert_int_equal(w->xs.n_waiting, 1);
+	assert_true(exchanges_deadline(&w->xs, LOG_PATIENCE, &at));
+	assert_false(mono_before(at, mono_add_ms(before, LOG_PATIENCE)));
+	exchanges_give_up(&w->xs, LOG_PATIENCE, mono_add_ms(at, -1));
+	assert_told("");
+	set_log(false);
+	assert_int_equal(w->sent, 1);
+	assert_false(exchanges_deadline(&w->xs, LOG_PATIENCE, &at));
+	exchanges_give_up(&w->xs, LOG_PATIENCE, mono_add_ms(at, LOG_PATIENCE));
+	assert_told("server send;");
+}
+
+static void what_waited_too_long_for_the_log_is_refused(void **state)
+{
+	mono_t at;
+
+	set_log(true);
+	ask();
+	assert_true(exchanges_deadline(&w->xs, LOG_PATIENCE, &at));
+	exchanges_give_up(&w->xs, LOG_PATIENCE, at);
+	assert_told("answer 403 log-full;client send;");
+	assert_false(exchanges_deadline(&w->xs, LOG_PATIENCE, &at));
+	set_log(false);
+	assert_int_equal(w->sent, 0);
+	assert_int_equal(w->rules.counters.refused, 1);
+}
+
+/* What waits for a server has not waited for the log, and the other way round. */
+static void who_waits_for_a_server_is_not_refused_for_the_log(void **state)
+{
+	mono_t at;
+
+	w->server_takes = false;
+	ask();
+	assert_false(exchanges_deadline(&w->xs, LOG_PATIENCE, &at));
+	exchanges_give_up(&w->xs, LOG_PATIENCE, mono_add_ms(mono_now(), 2 * LOG_PATIENCE));
+	assert_told("");
+	assert_int_equal(w->xs.n_waiting, 1);
+}
+
+static struct vault *make_vault(void)
+{
+	static const uint8_t seed[PLACEHOLDER_SEED] = {1};
+	char methods[] = "POST", *only[] = {methods, NULL};
+	char host[] = HOST, name[] = "x-api-key", value[] = "${secret}", from[] = "env:T";
+	struct credential c = {.host = host,
+			       .port = 443,
+			       .slot = SLOT_HEADER,
+			       .name = name,
+			       .value = value,
+			       .methods = only,
+			       .from = from};
+	const struct credential_list list = {&c, 1};
+	struct vault *v;
+	struct err e;
+
+	v = vault_new(&list, seed, &e);
+	assert_non_null(v);
+	assert_int_equal(vault_put_source(v, 0, words("a secret of the person"), &e), 0);
+	return v;
+}
+
+static void without_a_log_no_credential_is_used(void **state)
+{
+	w->rules.vault = make_vault();
+	set_log(true);
+	assert_non_null(request_with("POST", HOST, MESSAGE_BODY_NONE));
+	assert_told("answer 403 log-full;client send;");
+	assert_int_equal(w->sent, 0);
+	/* It is bound to another method, so this one waits. */
+	ask();
+	assert_int_equal(w->xs.n_waiting, 1);
+	set_log(false);
+	assert_int_equal(w->sent, 1);
+	exchanges_free(&w->xs);
+	vault_free(w->rules.vault);
+	w->rules.vault = NULL;
+}
+
 static void collect(struct exchange *x, const char *body)
 {
 	assert_true(body_put(&x->up, words(body)));
@@ -513,6 +611,10 @@ int main(void)
 		T(an_expectation_goes_to_the_server),
 		T(a_body_that_decides_is_sent_after_it_did),
 		T(a_body_that_is_refused_is_not_sent),
+		T(without_a_log_a_request_waits),
+		T(what_waited_too_long_for_the_log_is_refused),
+		T(who_waits_for_a_server_is_not_refused_for_the_log),
+		T(without_a_log_no_credential_is_used),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
