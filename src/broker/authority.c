@@ -56,6 +56,14 @@ static void cached_free(void *kept)
 }
 
 /* "*.example.com" is constrained to as "example.com". */
+static bool read_pattern(const char *pattern, struct name *out)
+{
+	const char *s = pattern + strspn(pattern, "*");
+
+	s += s != pattern && *s == '.';
+	return name_parse_ascii(s, strlen(s), out) == NAME_OK;
+}
+
 static int read_names(struct authority *a, char *const *names, struct err *e)
 {
 	size_t n = 0;
@@ -67,15 +75,10 @@ static int read_names(struct authority *a, char *const *names, struct err *e)
 	a->names = calloc(n, sizeof(*a->names));
 	if (!a->names)
 		return err_set(e, "cannot make the sandbox's authority: out of memory");
-	for (; a->n_names < n; a->n_names++) {
-		const char *s = names[a->n_names];
-
-		s += strspn(s, "*");
-		s += s != names[a->n_names] && *s == '.';
-		if (name_parse_ascii(s, strlen(s), &a->names[a->n_names]) != NAME_OK)
+	for (; a->n_names < n; a->n_names++)
+		if (!read_pattern(names[a->n_names], &a->names[a->n_names]))
 			return err_set(e, "cannot make the sandbox's authority: not a host: %s",
 				       names[a->n_names]);
-	}
 	return 0;
 }
 
@@ -170,12 +173,19 @@ SSL_CTX *authority_context(const struct authority *a)
 	return a->context;
 }
 
-static bool may_sign(const struct authority *a, const struct name *name)
+bool authority_may_sign(const struct authority *a, const struct name *name)
 {
 	for (size_t i = 0; i < a->n_names; i++)
 		if (name_equal(name, &a->names[i]) || name_is_below(name, &a->names[i]))
 			return true;
 	return a->n_names == 0;
+}
+
+bool authority_covers(const struct authority *a, const char *pattern)
+{
+	struct name name;
+
+	return a->n_names == 0 || (read_pattern(pattern, &name) && authority_may_sign(a, &name));
 }
 
 static struct validity leaf_validity(const struct authority *a, time_t now)
@@ -214,7 +224,7 @@ int authority_find_leaf(struct authority *a, const struct name *name, struct lea
 
 	if (now >= a->validity.to)
 		return err_set(e, "the sandbox's authority has expired; start the sandbox again");
-	if (!may_sign(a, name))
+	if (!authority_may_sign(a, name))
 		return err_set(
 			e, "the sandbox's authority was not made for %s; start the sandbox again",
 			name->s);

@@ -30,6 +30,10 @@ void authority_free(struct authority *a); /* after the connections that it was g
 
 struct span authority_certificate(const struct authority *a); /* PEM */
 
+/* Was it made for the name? And for all names of a pattern, written as for authority_new()? */
+bool authority_may_sign(const struct authority *a, const struct name *name);
+bool authority_covers(const struct authority *a, const char *pattern);
+
 /* A certificate for the name that goes with its key, from the cache or new. */
 struct leaf {
 	X509 *certificate; /* a reference: the caller's to free */

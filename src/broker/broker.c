@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "broker/authorities.h"
 #include "broker/broker_confine.h"
 #include "broker/broker_control.h"
 #include "broker/connection.h"
@@ -52,8 +53,10 @@ static int make_tls(struct broker *b, const struct broker_setup *s, struct err *
 	b->store = tls_store_new(s->bundle, e);
 	if (!b->store)
 		return -1;
-	b->authority = authority_new(s->sandbox, s->names, s->authority_days, e);
-	return b->authority ? 0 : -1;
+	b->authorities = authorities_new(s->sandbox, s->authority_days);
+	if (!b->authorities)
+		return err_set(e, "cannot make the sandbox's authority: out of memory");
+	return broker_control_cover_names(b, s->rules, e) < 0 ? -1 : 0;
 }
 
 static int make_parts(struct broker *b, const struct broker_setup *s, struct err *e)
@@ -64,7 +67,8 @@ static int make_parts(struct broker *b, const struct broker_setup *s, struct err
 	if (!b->host || !b->connections)
 		return err_set(e, "the broker has no memory, or no descriptor for its loop");
 	set_rules(b, s);
-	if (make_tls(b, s, e) != 0 || credential_control_begin(b, e) != 0)
+	if (make_tls(b, s, e) != 0 ||
+	    credential_control_follow(b, policy_credentials(ruleset_policy(s->rules)), e) != 0)
 		return -1;
 	b->control = broker_control_new(b, BROKER_CONTROL);
 	b->door = gate_door_new(b);
@@ -78,14 +82,6 @@ static int begin(struct broker *b, const struct broker_setup *s, struct err *e)
 	return broker_confine_fully(e);
 }
 
-static bool say_ready(const struct broker *b)
-{
-	struct span pem = authority_certificate(b->authority);
-
-	return requests_say(b->control, json_pack("{s:s, s:s%}", "op", "ready", "authority",
-						  (const char *)pem.p, pem.n));
-}
-
 /* Connections first: what they refer to goes after them. Keys are zeroed. */
 static void end(struct broker *b)
 {
@@ -93,7 +89,7 @@ static void end(struct broker *b)
 	gate_door_free(b->door);
 	requests_free(b->control);
 	vault_free(b->rules.vault);
-	authority_free(b->authority);
+	authorities_free(b->authorities);
 	tls_store_free(b->store);
 	ruleset_free(b->ruleset);
 	free(b->host);
@@ -115,7 +111,7 @@ int broker_main(const struct broker_setup *s)
 		requests_say_failed(BROKER_CONTROL, &e);
 		return EXIT_FAILURE;
 	}
-	if (!say_ready(&broker))
+	if (!broker_control_say_authority(&broker, "ready"))
 		return EXIT_FAILURE;
 	r = loop_run(broker.loop);
 	end(&broker);

@@ -26,7 +26,6 @@ struct broker_setup {
 	const struct host_prefixes *host;
 	const struct catalogue *catalogue; /* lives as long as the process */
 	struct span bundle;		   /* PEM: whom the host trusts */
-	char *const *names;		   /* policy_inspected_names(); NULL: any */
 	unsigned authority_days;
 	uint8_t placeholder_seed[PLACEHOLDER_SEED]; /* of the sandbox: the same for each broker */
 	struct ring *ring;	  /* audit/record.h, of the broker's own; NULL: nothing is kept */

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "broker/broker_control.h"
 
+#include <stdlib.h>
+
+#include "broker/authorities.h"
 #include "broker/credential_control.h"
 #include "broker/gate_door.h"
 #include "io/sealed_memory.h"
 #include "policy/host_prefixes.h"
+#include "policy/inspects.h"
+#include "policy/strings.h"
 
 static json_t *answer_status(void *ctx, const struct request *r)
 {
@@ -28,6 +33,31 @@ static json_t *answer_host(void *ctx, const struct request *r)
 	return json_object();
 }
 
+int broker_control_cover_names(struct broker *b, const struct ruleset *rules, struct err *e)
+{
+	bool any = false;
+	char **names =
+		policy_inspected_names(ruleset_policy(rules), b->rules.judge.catalogue, &any);
+	int r;
+
+	/* Without memory there is no authority for them either, which closes. */
+	if (!names && !any)
+		return 0;
+	r = authorities_cover(b->authorities, names, e);
+	string_list_free(names);
+	return r;
+}
+
+bool broker_control_say_authority(const struct broker *b, const char *op)
+{
+	char *pem = authorities_certificates(b->authorities);
+	bool said = pem &&
+		    requests_say(b->control, json_pack("{s:s, s:s}", "op", op, "authority", pem));
+
+	free(pem);
+	return said;
+}
+
 static void use_rules(struct broker *b, struct ruleset *rules)
 {
 	struct ruleset *before = b->ruleset;
@@ -36,9 +66,22 @@ static void use_rules(struct broker *b, struct ruleset *rules)
 	b->rules.judge.rules = rules;
 	b->rules.judge.remedy_for.on = ruleset_policy(rules)->resolved.on;
 	b->log.generation = ruleset_generation(rules);
-	credential_control_follow(b);
 	connections_rejudge(b->connections);
 	ruleset_free(before);
+}
+
+/*
+ * Whatever fails comes first. An authority more than the policy needs does no harm, but has to be told:
+ * clients are shown it.
+ */
+static int make_room_for(struct broker *b, const struct ruleset *rules, struct err *e)
+{
+	int r = broker_control_cover_names(b, rules, e);
+
+	if (r > 0)
+		broker_control_say_authority(b, "authority");
+	return r < 0 ? -1
+		     : credential_control_follow(b, policy_credentials(ruleset_policy(rules)), e);
 }
 
 /* All of it or nothing; when the answer is there, requests that run were judged by it as well. */
@@ -60,6 +103,10 @@ static json_t *answer_policy(void *ctx, const struct request *r)
 	sealed_memory_unmap(wire);
 	if (!rules)
 		return NULL;
+	if (make_room_for(b, rules, r->e) != 0) {
+		ruleset_free(rules);
+		return NULL;
+	}
 	use_rules(b, rules);
 	return json_object();
 }
@@ -69,6 +116,21 @@ static json_t *answer_gate(void *ctx, const struct request *r)
 	const struct broker *b = ctx;
 
 	return gate_door_connect(b->door, r->passed, r->e) == 0 ? json_object() : NULL;
+}
+
+/* Nothing that is under way is taken back: it is in the log when there is room again. */
+static json_t *answer_log(void *ctx, const struct request *r)
+{
+	struct broker *b = ctx;
+	const json_t *writable = json_object_get(r->object, "writable");
+
+	if (!json_is_boolean(writable)) {
+		err_set(r->e, "`writable` is true or false");
+		return NULL;
+	}
+	b->log.closed = json_is_false(writable);
+	connections_advance(b->connections);
+	return json_object();
 }
 
 static json_t *answer_stop(void *ctx, const struct request *r)
@@ -85,6 +147,7 @@ struct requests *broker_control_new(struct broker *b, int fd)
 		{"status", answer_status, false},
 		{"gate", answer_gate, true},
 		{"host", answer_host, false},
+		{"log", answer_log, false},
 		{"policy", answer_policy, true},
 		{"credentials", credential_control_list, false},
 		{"secret", credential_control_secret, true},

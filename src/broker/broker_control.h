@@ -12,4 +12,13 @@
 /* Takes over the descriptor. Before isolation. NULL without memory. */
 struct requests *broker_control_new(struct broker *b, int fd);
 
+/*
+ * Sees to it that some authority is for each name that requests under these rules may have to be seen
+ * of (authorities_cover()).
+ */
+int broker_control_cover_names(struct broker *b, const struct ruleset *rules,
+			       struct err *e) sg_must_check;
+/* {"op":op,"authority":PEM of all}. False when the supervisor is gone. */
+bool broker_control_say_authority(const struct broker *b, const char *op);
+
 #endif

@@ -20,6 +20,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "broker/authorities.h"
 #include "broker/context.h"
 #include "broker/upstream.h"
 
@@ -119,14 +120,17 @@ static void begin_requests(struct connection *c)
 
 static void begin_client(struct connection *c)
 {
+	struct authority *a;
 	struct err e = {""};
 
 	c->state = CLIENT_TLS;
 	c->since = mono_now();
 	if (!c->peer.tls)
 		return;
-	c->client.tls = tls_accept_new(broker_of(c)->authority, c->peer.client, &c->peer.name,
-				       choose_alpn(c), &e);
+	a = authorities_find(broker_of(c)->authorities, &c->peer.name);
+	if (a)
+		c->client.tls =
+			tls_accept_new(a, c->peer.client, &c->peer.name, choose_alpn(c), &e);
 	c->gone = !c->client.tls;
 }
 

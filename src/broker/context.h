@@ -6,6 +6,7 @@
 #include "broker/exchange.h"
 #include "broker/patience.h"
 #include "broker/tls.h"
+#include "broker/vault.h"
 #include "io/loop.h"
 
 struct broker {
@@ -16,12 +17,12 @@ struct broker {
 	struct request_log log;
 	struct patience patience;
 	struct tls_store *store;
-	struct authority *authority;
+	struct authorities *authorities;
 	struct connections *connections;
 	struct gate_door *door;
 	struct requests *control;
 	const uint8_t *placeholder_seed; /* of the setup */
-	uint64_t asked; /* credentials that the supervisor was asked for, a bit each */
+	bool asked[VAULT_MAX];		 /* credentials that the supervisor was asked for */
 };
 
 #endif

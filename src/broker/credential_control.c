@@ -6,7 +6,6 @@
 #include <seccomp.h>
 
 #include "broker/locked.h"
-#include "broker/vault.h"
 
 const int credential_control_syscalls[] = {SCMP_SYS(read), -1};
 
@@ -22,25 +21,12 @@ static void ask_for_wanted(void *ctx)
 	size_t n = vault_count(v);
 
 	for (size_t i = vault_next_wanted(v, 0); i < n; i = vault_next_wanted(v, i + 1)) {
-		if (b->asked & (UINT64_C(1) << i))
+		if (b->asked[i])
 			continue;
-		b->asked |= UINT64_C(1) << i;
+		b->asked[i] = true;
 		requests_say(b->control,
 			     json_pack("{s:s, s:I}", "op", "wanted", "credential", (json_int_t)i));
 	}
-}
-
-int credential_control_begin(struct broker *b, struct err *e)
-{
-	const struct credential_list *list = &ruleset_policy(b->ruleset)->credentials;
-
-	_Static_assert(CREDENTIALS_MAX <= 64, "`asked` has a bit for each");
-	if (list->n == 0)
-		return 0;
-	b->rules.vault = vault_new(list, b->placeholder_seed, e);
-	b->rules.stale = ask_for_wanted;
-	b->rules.stale_ctx = b;
-	return b->rules.vault ? 0 : -1;
 }
 
 /* ---- Answers ---- */
@@ -54,10 +40,11 @@ json_t *credential_control_list(void *ctx, const struct request *r)
 	for (size_t i = 0; v && i < vault_count(v); i++) {
 		const struct credential *c = vault_credential(v, i);
 
-		json_array_append_new(rows,
-				      json_pack("{s:s, s:s?, s:s, s:b}", "host", c->host, "env",
-						c->env, "placeholder", vault_placeholder(v, i),
-						"wanted", vault_next_wanted(v, i) == i));
+		json_array_append_new(rows, json_pack("{s:s, s:s?, s:s, s:b, s:b}", "host", c->host,
+						      "env", c->env, "placeholder",
+						      vault_placeholder(v, i), "wanted",
+						      vault_next_wanted(v, i) == i, "ended",
+						      !vault_is_in_force(v, i)));
 	}
 	return json_pack("{s:o}", "credentials", rows);
 }
@@ -92,7 +79,7 @@ static int read_pipe(int fd, struct buf *out, struct err *e)
 
 static void settle(struct broker *b, size_t i)
 {
-	b->asked &= ~(UINT64_C(1) << i);
+	b->asked[i] = false;
 	connections_advance(b->connections);
 }
 
@@ -135,30 +122,14 @@ json_t *credential_control_failed(void *ctx, const struct request *r)
 
 /* ---- Another policy ---- */
 
-static bool is_same_text(const char *a, const char *b)
+int credential_control_follow(struct broker *b, const struct credential_list *list, struct err *e)
 {
-	return a && b ? strcmp(a, b) == 0 : a == b;
-}
-
-static bool is_in(const struct credential *c, const struct credential_list *list)
-{
-	for (size_t i = 0; i < list->n; i++) {
-		const struct credential *o = &list->v[i];
-
-		if (is_same_text(c->host, o->host) && c->port == o->port && c->slot == o->slot &&
-		    is_same_text(c->name, o->name) && is_same_text(c->value, o->value) &&
-		    is_same_text(c->from, o->from))
-			return true;
-	}
-	return false;
-}
-
-void credential_control_follow(struct broker *b)
-{
-	const struct credential_list *list = &ruleset_policy(b->ruleset)->credentials;
-	struct vault *v = b->rules.vault;
-
-	for (size_t i = 0; v && i < vault_count(v); i++)
-		if (!is_in(vault_credential(v, i), list))
-			vault_end(v, i, "the policy does not have it any more");
+	if (b->rules.vault)
+		return vault_follow(b->rules.vault, list, e);
+	if (list->n == 0)
+		return 0;
+	b->rules.vault = vault_new(list, b->placeholder_seed, e);
+	b->rules.stale = ask_for_wanted;
+	b->rules.stale_ctx = b;
+	return b->rules.vault ? 0 : -1;
 }

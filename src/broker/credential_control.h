@@ -13,16 +13,11 @@
 #include "io/requests.h"
 
 /*
- * The vault for the credentials of the policy at the start; none: there is no vault. 0 or -1 with
- * the message.
+ * The credentials of the policy at the start, or of another: vault_follow(). There is no vault before
+ * the first. 0 or -1 with the message, and nothing has changed.
  */
-int credential_control_begin(struct broker *b, struct err *e) sg_must_check;
-
-/*
- * Another policy: what it does not have any more is not added to requests any more, which are
- * refused instead.
- */
-void credential_control_follow(struct broker *b);
+int credential_control_follow(struct broker *b, const struct credential_list *list,
+			      struct err *e) sg_must_check;
 
 /* Answers. */
 json_t *credential_control_list(void *ctx, const struct request *r);

@@ -33,8 +33,12 @@ int tls_err_set(struct err *e, const char *what)
 
 int tls_start(struct err *e)
 {
+	static bool started;
 	uint8_t octets[16];
 
+	/* What it reads of files cannot be read again when the process is confined. */
+	if (started)
+		return 0;
 	/* libc reads the host's time zone at the first conversion of a date, whichever zone is
 	 * asked for. */
 	tzset();
@@ -45,6 +49,7 @@ int tls_start(struct err *e)
 		return -1;
 	if (RAND_bytes(octets, sizeof(octets)) != 1 || RAND_priv_bytes(octets, sizeof(octets)) != 1)
 		return tls_err_set(e, "no random octets");
+	started = true;
 	return 0;
 }
 

@@ -13,33 +13,97 @@ enum { EXPIRY_SKEW = 60 /* seconds */ };
 
 /* ---- The whole ---- */
 
-static int begin_held(struct vault *v, size_t i, const uint8_t *seed, struct err *e)
+static int begin_held(struct vault *v, size_t i, struct err *e)
 {
 	const struct credential *c = &v->list.v[i];
 	struct held *h = &v->held[i];
 
+	*h = (struct held){.state = HELD_ENDED};
 	if (name_parse_ascii(c->host, strlen(c->host), &h->host) != NAME_OK)
 		return err_set(e, "a credential without a host");
 	credential_describe(c, h->shown);
-	placeholder_make(seed, c, h->placeholder);
+	placeholder_make(v->seed, c, h->placeholder);
 	return 0;
 }
 
-static int begin(struct vault *v, const struct credential_list *list, const uint8_t *seed,
-		 struct err *e)
+static size_t number_of(const struct vault *v, const struct credential *c)
 {
+	size_t i = 0;
+
+	while (i < v->list.n && !credential_is_same(&v->list.v[i], c))
+		i++;
+	return i;
+}
+
+static size_t count_new(const struct vault *v, const struct credential_list *list)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < list->n; i++)
+		n += number_of(v, &list->v[i]) == v->list.n;
+	return n;
+}
+
+/* All of them, or none. */
+static int grow(struct vault *v, const struct credential_list *list, struct err *e)
+{
+	size_t before = v->list.n, n = count_new(v, list);
+	struct held *held;
+
 	if (list->n > CREDENTIALS_MAX)
 		return err_set(e, "more than %d credentials", CREDENTIALS_MAX);
-	if (credential_list_copy(list, &v->list))
+	if (n > VAULT_MAX - before)
+		return err_set(e,
+			       "the sandbox has had %zu credentials since its start, and may have "
+			       "%d; start it again",
+			       before, VAULT_MAX);
+	held = reallocarray(v->held, before + n + 1, sizeof(*held));
+	if (!held)
 		return err_set(e, "out of memory");
-	v->held = calloc(list->n + 1, sizeof(*v->held));
-	if (!v->held)
+	v->held = held;
+	if (credential_list_grow(&v->list, list))
 		return err_set(e, "out of memory");
-	for (size_t i = 0; i < list->n; i++)
-		if (begin_held(v, i, seed, e))
+	for (size_t i = before; i < v->list.n; i++)
+		if (begin_held(v, i, e)) {
+			while (v->list.n > before)
+				credential_clear(&v->list.v[--v->list.n]);
 			return -1;
+		}
+	return 0;
+}
+
+static void end_held(struct held *h);
+
+int vault_follow(struct vault *v, const struct credential_list *list, struct err *e)
+{
+	if (grow(v, list, e))
+		return -1;
+	v->n_order = list->n;
+	for (size_t k = 0; k < list->n; k++)
+		v->order[k] = (uint16_t)number_of(v, &list->v[k]);
+	for (size_t i = 0; i < v->list.n; i++) {
+		struct held *h = &v->held[i];
+
+		if (!vault_is_in_force(v, i))
+			end_held(h);
+		else if (h->state == HELD_ENDED)
+			h->state = HELD_WANTED;
+	}
+	return 0;
+}
+
+bool vault_is_in_force(const struct vault *v, size_t i)
+{
+	for (size_t k = 0; k < v->n_order; k++)
+		if (v->order[k] == i)
+			return true;
+	return false;
+}
+
+static int begin(struct vault *v, const struct credential_list *list, struct err *e)
+{
 	v->scratch = locked_new(VAULT_SCRATCH, e);
-	return v->scratch ? 0 : -1;
+	return v->scratch ? vault_follow(v, list, e) : -1;
 }
 
 struct vault *vault_new(const struct credential_list *list, const uint8_t *seed, struct err *e)
@@ -50,7 +114,8 @@ struct vault *vault_new(const struct credential_list *list, const uint8_t *seed,
 		err_set(e, "out of memory");
 		return NULL;
 	}
-	if (begin(v, list, seed, e)) {
+	memcpy(v->seed, seed, sizeof(v->seed));
+	if (begin(v, list, e)) {
 		vault_free(v);
 		return NULL;
 	}
@@ -64,13 +129,20 @@ static void part_free(struct part **p)
 	*p = NULL;
 }
 
+static void end_held(struct held *h)
+{
+	h->state = HELD_ENDED;
+	snprintf(h->why, sizeof(h->why), "the policy does not have it any more");
+	for (size_t part = 0; part < SECRET_PARTS; part++)
+		part_free(&h->part[part]);
+}
+
 void vault_free(struct vault *v)
 {
 	if (!v)
 		return;
-	for (size_t i = 0; v->held && i < v->list.n; i++)
-		for (size_t part = 0; part < SECRET_PARTS; part++)
-			part_free(&v->held[i].part[part]);
+	for (size_t i = 0; i < v->list.n; i++)
+		end_held(&v->held[i]);
 	locked_free(v->scratch, VAULT_SCRATCH);
 	free(v->held);
 	credential_list_free(&v->list);
@@ -204,29 +276,15 @@ int vault_put_source(struct vault *v, size_t i, struct span printed, struct err 
 
 /* ---- States ---- */
 
-static void set_why(struct held *h, enum held_state state, const char *why)
-{
-	h->state = state;
-	snprintf(h->why, sizeof(h->why), "%s", why);
-}
-
 void vault_fail(struct vault *v, size_t i, const char *why)
 {
 	struct held *h = &v->held[i];
 
 	if (h->state == HELD_ENDED)
 		return;
-	set_why(h, HELD_FAILED, why);
+	h->state = HELD_FAILED;
+	snprintf(h->why, sizeof(h->why), "%s", why);
 	h->retry_at = time(NULL) + RETRY_SECONDS;
-}
-
-void vault_end(struct vault *v, size_t i, const char *why)
-{
-	struct held *h = &v->held[i];
-
-	set_why(h, HELD_ENDED, why);
-	for (size_t part = 0; part < SECRET_PARTS; part++)
-		part_free(&h->part[part]);
 }
 
 enum held_state held_state_at(const struct held *h, int64_t now)

@@ -5,7 +5,10 @@
  *
  *	wanted --put--> ready --its time is over--> wanted
  *	   \--fail--> failed --put--> ready, or --30 seconds--> wanted
- *	any --end--> ended
+ *	any --not in the policy any more--> ended --in it again--> wanted
+ *
+ * Credentials are numbered as they come (credential_list_grow()), and a number is never another one's:
+ * what the supervisor was asked for may arrive when the policy has changed twice.
  *
  * A secret comes in by vault_put() and leaves only in a request to the server that it is bound to.
  * Everything that is made of it lies in locked memory (locked.h), or in the request.
@@ -16,6 +19,8 @@
 #include "broker/credential.h"
 
 enum {
+	VAULT_MAX =
+		256, /* credentials in the life of a vault; CREDENTIALS_MAX of them are not ended */
 	SECRET_MIN = 8, /* a shorter one could not be told from other text in an answer */
 	SECRET_MAX = 8000,
 };
@@ -58,8 +63,14 @@ int vault_put_source(struct vault *v, size_t i, struct span printed, struct err 
  */
 void vault_fail(struct vault *v, size_t i, const char *why);
 
-/* It is no more: its secret is wiped, and nothing is put any more. */
-void vault_end(struct vault *v, size_t i, const char *why);
+/*
+ * Another policy, with these credentials, in the order in which they are looked at. Secrets of those
+ * that it does not have are wiped, and nothing is put any more. 0, or -1 with the error, and nothing
+ * has changed.
+ */
+int vault_follow(struct vault *v, const struct credential_list *list, struct err *e) sg_must_check;
+/* Is it in the policy? */
+bool vault_is_in_force(const struct vault *v, size_t i);
 
 /* A part, or an empty span; valid until the next put. */
 struct span vault_part(const struct vault *v, size_t i, enum secret_part part);

@@ -28,12 +28,22 @@ struct applying {
 	struct span body; /* of a request whose body is signed */
 	bool body_whole;
 	bool here;		  /* some credential is bound to this server */
-	bool on[CREDENTIALS_MAX]; /* bound to this request */
+	bool on[CREDENTIALS_MAX]; /* bound to this request; by their order, as all `i` here */
 	size_t n_on;
 	enum credential_pin pin; /* of this server: its credentials have the same */
 	struct span had_signed;
 	const char **which;
 };
+
+static const struct credential *credential_at(const struct applying *a, size_t i)
+{
+	return &a->v->list.v[a->v->order[i]];
+}
+
+static const struct held *held_at(const struct applying *a, size_t i)
+{
+	return &a->v->held[a->v->order[i]];
+}
 
 static enum credential_result refuse(struct applying *a, enum credential_result r, const char *why)
 {
@@ -45,9 +55,9 @@ static enum credential_result refuse(struct applying *a, enum credential_result 
 
 static bool is_server(const struct applying *a, size_t i)
 {
-	return a->m->has_host && a->m->port == a->v->list.v[i].port &&
+	return a->m->has_host && a->m->port == credential_at(a, i)->port &&
 	       span_equal(a->m->scheme, span_of_string("https")) &&
-	       name_equal(&a->m->host, &a->v->held[i].host);
+	       name_equal(&a->m->host, &held_at(a, i)->host);
 }
 
 static bool has_method(const struct credential *c, struct span method)
@@ -77,15 +87,15 @@ static bool has_path(const struct credential *c, struct span path)
 static bool is_place_taken(const struct applying *a, size_t i)
 {
 	for (size_t j = 0; j < i; j++)
-		if (a->on[j] && credential_has_same_place(&a->v->list.v[j], &a->v->list.v[i]))
+		if (a->on[j] && credential_has_same_place(credential_at(a, j), credential_at(a, i)))
 			return true;
 	return false;
 }
 
 static void find_bound(struct applying *a)
 {
-	for (size_t i = 0; i < a->v->list.n; i++) {
-		const struct credential *c = &a->v->list.v[i];
+	for (size_t i = 0; i < a->v->n_order; i++) {
+		const struct credential *c = credential_at(a, i);
 
 		if (!is_server(a, i))
 			continue;
@@ -95,7 +105,7 @@ static void find_bound(struct applying *a)
 			   !is_place_taken(a, i);
 		a->n_on += a->on[i];
 		if (a->on[i] && !*a->which)
-			*a->which = a->v->held[i].shown;
+			*a->which = held_at(a, i)->shown;
 	}
 }
 
@@ -109,8 +119,8 @@ static const char *header_of(const struct credential *c)
 /* A place of this server: where some credential of it goes, or a client may put one. */
 static bool is_place(const struct applying *a, struct span name)
 {
-	for (size_t i = 0; i < a->v->list.n; i++) {
-		const char *header = header_of(&a->v->list.v[i]);
+	for (size_t i = 0; i < a->v->n_order; i++) {
+		const char *header = header_of(credential_at(a, i));
 
 		if (is_server(a, i) && header && carrier_is_same_name(name, header))
 			return true;
@@ -120,9 +130,9 @@ static bool is_place(const struct applying *a, struct span name)
 
 static bool is_place_in_query(const struct applying *a, struct span key)
 {
-	for (size_t i = 0; i < a->v->list.n; i++)
-		if (is_server(a, i) && a->v->list.v[i].slot == SLOT_QUERY &&
-		    carrier_is_same_key(key, a->v->list.v[i].name))
+	for (size_t i = 0; i < a->v->n_order; i++)
+		if (is_server(a, i) && credential_at(a, i)->slot == SLOT_QUERY &&
+		    carrier_is_same_key(key, credential_at(a, i)->name))
 			return true;
 	return carrier_is_key(key);
 }
@@ -225,7 +235,7 @@ static bool keeps_own(const struct applying *a, const struct credential *c)
 
 static bool wants_body(const struct applying *a, size_t i)
 {
-	const struct credential *c = &a->v->list.v[i];
+	const struct credential *c = credential_at(a, i);
 
 	return c->slot == SLOT_AWS && sigv4_payload_of(a->m, c->value) == SIGV4_PAYLOAD_WANTED;
 }
@@ -235,13 +245,13 @@ static enum credential_result check_held(struct applying *a)
 	enum credential_result result = CREDENTIAL_INJECTED;
 	int64_t now = time(NULL);
 
-	for (size_t i = 0; i < a->v->list.n; i++) {
-		enum held_state state = held_state_at(&a->v->held[i], now);
+	for (size_t i = 0; i < a->v->n_order; i++) {
+		enum held_state state = held_state_at(held_at(a, i), now);
 
 		if (!a->on[i])
 			continue;
 		if (state == HELD_FAILED || state == HELD_ENDED)
-			return refuse(a, CREDENTIAL_MISSING, a->v->held[i].why);
+			return refuse(a, CREDENTIAL_MISSING, held_at(a, i)->why);
 		if (wants_body(a, i) && !a->body_whole)
 			return refuse(a, CREDENTIAL_MISSING,
 				      "the signature of AWS covers the body, which is not at hand");
@@ -398,8 +408,8 @@ static bool put_signature(struct applying *a, const struct credential *c, const 
 
 static bool put_one(struct applying *a, size_t i)
 {
-	const struct credential *c = &a->v->list.v[i];
-	struct span secret = part_span(a->v->held[i].part[PART_VALUE]);
+	const struct credential *c = credential_at(a, i);
+	struct span secret = part_span(held_at(a, i)->part[PART_VALUE]);
 
 	switch ((enum credential_slot)c->slot) {
 	case SLOT_HEADER:
@@ -409,7 +419,7 @@ static bool put_one(struct applying *a, size_t i)
 	case SLOT_QUERY:
 		return put_query(a, c, secret);
 	case SLOT_AWS:
-		return put_signature(a, c, &a->v->held[i]);
+		return put_signature(a, c, held_at(a, i));
 	case CREDENTIAL_SLOTS:
 		break;
 	}
@@ -431,7 +441,7 @@ static enum credential_result put_all(struct applying *a, const bool *kept)
 	drop_headers(a);
 	if (!drop_in_query(a) || !ask_for_plain_body(a->m))
 		return CREDENTIAL_MISSING;
-	for (size_t i = 0; i < a->v->list.n; i++) {
+	for (size_t i = 0; i < a->v->n_order; i++) {
 		if (!a->on[i] || kept[i])
 			continue;
 		if (!put_one(a, i))
@@ -446,8 +456,8 @@ static enum credential_result put_in(struct applying *a)
 	bool kept[CREDENTIALS_MAX] = {false};
 	enum credential_result result;
 
-	for (size_t i = 0; i < a->v->list.n; i++)
-		kept[i] = a->on[i] && keeps_own(a, &a->v->list.v[i]);
+	for (size_t i = 0; i < a->v->n_order; i++)
+		kept[i] = a->on[i] && keeps_own(a, credential_at(a, i));
 	a->had_signed = sigv4_signed_headers(a->m);
 	result = put_all(a, kept);
 	explicit_bzero(a->v->scratch, VAULT_SCRATCH);
@@ -508,7 +518,7 @@ bool vault_wants_body(const struct vault *v, const struct message *request)
 	struct applying a = {.v = (struct vault *)v, .m = m, .which = &which};
 
 	find_bound(&a);
-	for (size_t i = 0; i < v->list.n; i++)
+	for (size_t i = 0; i < v->n_order; i++)
 		if (a.on[i] && wants_body(&a, i))
 			return true;
 	return false;

@@ -33,9 +33,12 @@ struct held {
 };
 
 struct vault {
-	struct credential_list list;
-	struct held *held; /* one for each */
-	uint8_t *scratch;  /* locked; wiped after each use */
+	struct credential_list list;	 /* by number: all that there were */
+	struct held *held;		 /* one for each */
+	uint16_t order[CREDENTIALS_MAX]; /* numbers of those in force, as they are looked at */
+	size_t n_order;
+	uint8_t seed[PLACEHOLDER_SEED];
+	uint8_t *scratch; /* locked; wiped after each use */
 	char why[WHY_MAX];
 };
 

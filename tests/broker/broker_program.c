@@ -156,29 +156,23 @@ static void send_gate(struct world *w, const struct gate_message *m, const int *
 		close(fds[i]);
 }
 
-/* An answer, or `ready`; waits for it. False: the broker has ended. */
-static bool relay_answer(struct world *w, json_t *more)
+/* Waits for a message of the broker's. NULL: it has ended. */
+static json_t *await_message(struct world *w)
 {
 	static char text[MESSAGE_MAX];
 	ssize_t n = recv(w->control, text, sizeof(text), 0);
-	json_t *o = n > 0 ? json_loadb(text, (size_t)n, 0, NULL) : NULL;
 
-	if (o && more)
-		json_object_update(o, more);
-	json_decref(more);
-	if (!o)
-		return false;
-	say(o);
-	return true;
+	return n > 0 ? json_loadb(text, (size_t)n, 0, NULL) : NULL;
 }
 
-/* One that is not printed. */
-static void await_answer(struct world *w)
+/* False: the broker has ended. */
+static bool relay_answer(struct world *w)
 {
-	char text[256];
+	json_t *o = await_message(w);
 
-	if (recv(w->control, text, sizeof(text), 0) <= 0)
-		die(2, "the broker has ended");
+	if (o)
+		say(o);
+	return o;
 }
 
 /* ---- The gate ---- */
@@ -336,7 +330,7 @@ static void hand_policy(struct world *w, char *words)
 	free(text);
 	json_decref(o);
 	policy_free(&p);
-	relay_answer(w, NULL);
+	relay_answer(w);
 }
 
 /* The whole of it fits the pipe. */
@@ -356,7 +350,7 @@ static void hand_secret(struct world *w, char *words)
 	close(fds[0]);
 	free(text);
 	json_decref(o);
-	relay_answer(w, NULL);
+	relay_answer(w);
 }
 
 /* Another gate, in the place of one that may be there. */
@@ -400,7 +394,7 @@ static bool take_line(struct world *w)
 		w->gate = -1;
 	} else if (strcmp(line, "new-gate") == 0) {
 		hand_gate(w);
-		return relay_answer(w, NULL);
+		return relay_answer(w);
 	} else if (strncmp(line, "raw ", 4) == 0) {
 		send_raw(w, line + 4);
 	} else if (strncmp(line, "secret ", 7) == 0) {
@@ -409,7 +403,7 @@ static bool take_line(struct world *w)
 		hand_policy(w, line + 7);
 	} else {
 		send_with(w->control, line, strlen(line), NULL, 0);
-		return relay_answer(w, NULL);
+		return relay_answer(w);
 	}
 	return true;
 }
@@ -512,6 +506,23 @@ static void start_broker(struct world *w, const char *bundle, const char *policy
 	free((void *)s.bundle.p);
 }
 
+/* Said when the gate is there as well. False: the broker has ended. */
+static bool relay_ready(struct world *w)
+{
+	json_t *o = await_message(w);
+
+	if (!o)
+		return false;
+	if (json_string_value(json_object_get(o, "authority"))) {
+		hand_gate(w);
+		json_decref(await_message(w));
+	}
+	json_object_set_new(o, "pid", json_integer(w->broker));
+	json_object_set_new(o, "ports", ports(w));
+	say(o);
+	return true;
+}
+
 /* ---- Its loop ---- */
 
 /* False: the broker is to be stopped, or has ended. */
@@ -527,7 +538,7 @@ static bool turn(struct world *w)
 		p[3 + i] = (struct pollfd){.fd = w->sites[i].listener, .events = POLLIN};
 	if (poll(p, 3 + w->n_sites, w->n_waiting ? GATE_HELD_MS : -1) < 0)
 		return false;
-	if ((p[2].revents && !relay_answer(w, NULL)) || (p[1].revents && !answer_dial(w)))
+	if ((p[2].revents && !relay_answer(w)) || (p[1].revents && !answer_dial(w)))
 		return false;
 	for (size_t i = 0; i < w->n_sites; i++)
 		if (p[3 + i].revents)
@@ -549,9 +560,7 @@ int main(int argc, char **argv)
 	for (int i = 3; i < argc; i++)
 		add_site(&w, argv[i]);
 	start_broker(&w, argv[1], argv[2]);
-	if (relay_answer(&w, json_pack("{s:i, s:o}", "pid", (int)w.broker, "ports", ports(&w)))) {
-		hand_gate(&w);
-		await_answer(&w);
+	if (relay_ready(&w)) {
 		while (turn(&w))
 			;
 	}

@@ -17,7 +17,7 @@ from internet.pki import Authority
 
 PATIENCE = 30
 NAME = "api.example.net"
-ALLOW = f"network: deny\nallow: [{NAME}]\n"
+ALLOW = f"network: deny\nallow: [{NAME}]\ninspect: all\n"
 
 
 def until(condition, seconds=PATIENCE):
@@ -108,6 +108,7 @@ class Broker:
         assert ready["op"] == "ready", ready
         self.pid, self.ports = ready["pid"], ready["ports"]
         self.authority = self.write("authority.pem", ready["authority"])
+        self.authorities = ready["authority"].count("BEGIN CERTIFICATE")
 
     def _read(self):
         for line in self._process.stdout:
@@ -133,7 +134,12 @@ class Broker:
     def set_policy(self, text, generation):
         path = self.write(f"policy-{generation}.yaml", text)
         self.say(f"policy {path} {generation}")
-        return self.await_line()
+        answer = self.await_line()
+        while answer["op"] == "authority":
+            self.authority = self.write("authority.pem", answer["authority"])
+            self.authorities = answer["authority"].count("BEGIN CERTIFICATE")
+            answer = self.await_line()
+        return answer
 
     def records(self):
         self.say("records")

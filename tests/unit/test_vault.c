@@ -461,22 +461,25 @@ static void a_source_that_failed_is_asked_again(void **state)
 	rig_end(&r);
 }
 
-/* What a policy takes away is wiped, and does not come back. */
+/* What a policy takes away is wiped, and does not come back with another that has it again. */
 static void what_has_ended_is_gone(void **state)
 {
+	const struct credential_list none = {0};
 	struct rig r;
 	struct err e;
 
 	bearer(&r, "");
-	vault_end(r.v, 0, "the policy does not have it any more");
+	assert_int_equal(vault_follow(r.v, &none, &e), 0);
 	assert_int_equal(vault_part(r.v, 0, PART_VALUE).n, 0);
 	assert_int_equal(vault_next_wanted(r.v, 0), 1);
 	rig_ask(&r, "GET", "https://api.example.com/", NULL);
-	assert_int_equal(rig_apply(&r), CREDENTIAL_MISSING);
-	assert_string_equal(vault_why(r.v), "the policy does not have it any more");
+	assert_int_equal(rig_apply(&r), CREDENTIAL_NONE);
 	assert_int_equal(vault_put_source(r.v, 0, span_of_string(SECRET), &e), -1);
 	vault_fail(r.v, 0, "its source failed");
 	assert_int_equal(held_state_at(&r.v->held[0], INT64_MAX), HELD_ENDED);
+	assert_int_equal(vault_follow(r.v, &r.policy.credentials, &e), 0);
+	assert_int_equal(vault_next_wanted(r.v, 0), 0);
+	assert_int_equal(rig_apply(&r), CREDENTIAL_STALE);
 	rig_end(&r);
 }
 
