@@ -7,14 +7,16 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-static void make_ring(struct world *w)
+static struct ring *make_ring(const struct world *w, const char *name, int *file)
 {
+	struct ring *ring;
 	struct err e;
 
-	w->ring_file = openat(w->folder, "ring", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	w->ring = ring_map(w->ring_file, &e);
-	assert_non_null(w->ring);
-	ring_mend(w->ring);
+	*file = openat(w->folder, name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	ring = ring_map(*file, &e);
+	assert_non_null(ring);
+	ring_mend(ring);
+	return ring;
 }
 
 void sealer_rig_open(struct world *w)
@@ -22,7 +24,7 @@ void sealer_rig_open(struct world *w)
 	w->folder = open(w->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	w->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	assert_true(w->folder >= 0 && w->wake >= 0);
-	make_ring(w);
+	w->ring = make_ring(w, "ring", &w->ring_file);
 	w->setup = (struct sealer_setup){
 		.sandbox = "box",
 		.folder = w->folder,
@@ -33,6 +35,13 @@ void sealer_rig_open(struct world *w)
 		.alone = true,
 	};
 	w->sealer = SEALER_NONE;
+}
+
+void sealer_rig_add_broker(struct world *w)
+{
+	w->broker = make_ring(w, "ring-broker", &w->broker_file);
+	w->setup.broker_ring = w->broker_file;
+	sealer_set_broker_ring(&w->sealer, w->broker_file);
 }
 
 int sealer_rig_begin(void **state)
@@ -51,6 +60,10 @@ void sealer_rig_close(struct world *w)
 	sealer_stop(&w->sealer, SYNC_MS);
 	ring_unmap(w->ring);
 	w->ring = NULL;
+	if (w->broker)
+		close(w->broker_file);
+	ring_unmap(w->broker);
+	w->broker = NULL;
 	close(w->ring_file);
 	close(w->wake);
 	close(w->folder);

@@ -16,8 +16,8 @@ enum { SYNC_MS = 20000 };
 
 struct world {
 	char path[64];
-	int folder, ring_file, wake;
-	struct ring *ring;
+	int folder, ring_file, broker_file, wake;
+	struct ring *ring, *broker; /* the second NULL until sealer_rig_add_broker() */
 	struct sealer_setup setup;
 	struct sealer sealer;
 };
@@ -31,6 +31,9 @@ void sealer_rig_open(struct world *w);
 void sealer_rig_close(struct world *w);
 
 void sealer_rig_start(struct world *w);
+
+/* A ring of a broker as well; the sealer that lives is told. */
+void sealer_rig_add_broker(struct world *w);
 
 #define WITH_WORLD(f) cmocka_unit_test_setup_teardown(f, sealer_rig_begin, sealer_rig_end)
 

@@ -127,14 +127,22 @@ static void forget(struct found *f)
 	json_decref(f->last);
 }
 
-/* written + suppressed = total, of the log and of the ring. */
+static uint64_t counted(const struct world *w, enum reason reason)
+{
+	struct record_totals gate, broker = {0};
+
+	ring_read_totals(w->ring, &gate);
+	if (w->broker)
+		ring_read_totals(w->broker, &broker);
+	return gate.refused[reason] + broker.refused[reason];
+}
+
+/* written + suppressed = total, of the log and of the rings. */
 static void assert_exact(const struct world *w, enum reason reason, uint64_t wanted)
 {
 	struct found f = find(w, "sandgate.egress.deny", reason_word(reason));
-	struct record_totals t;
 
-	ring_read_totals(w->ring, &t);
-	assert_int_equal(t.refused[reason], wanted);
+	assert_int_equal(counted(w, reason), wanted);
 	assert_int_equal(f.entries + f.suppressed, wanted);
 	assert_int_equal(json_integer_value(json_object_get(f.totals, reason_word(reason))),
 			 wanted);
@@ -267,6 +275,246 @@ static void a_ring_begun_anew_counts_on(void **state)
 	assert_exact(w, REASON_NOT_IN_POLICY, 12);
 }
 
+/* --- two rings --- */
+
+static void carry(struct world *w, const char *credential, unsigned n)
+{
+	struct record r = {.kind = RECORD_ALLOW,
+			   .proto = RECORD_HTTP,
+			   .has_name = true,
+			   .port = 443,
+			   .status = 200,
+			   .method = "GET",
+			   .path = "/v1",
+			   .time_ms = now_ms()};
+
+	assert_int_equal(name_parse_ascii("api.example.com", 15, &r.name), NAME_OK);
+	record_put_text(r.credential, sizeof(r.credential), span_of_string(credential));
+	for (unsigned i = 0; i < n; i++)
+		ring_put(w->broker, w->wake, &r);
+}
+
+static void refuse_by_broker(struct world *w, enum reason reason, unsigned n)
+{
+	struct ring *gate = w->ring;
+
+	w->ring = w->broker;
+	refuse(w, reason, n);
+	w->ring = gate;
+}
+
+/* Of the log: entries with or without a credential, and what they say was suppressed. */
+struct requests {
+	uint64_t with, without, suppressed_with, suppressed_without;
+	json_t *totals;
+};
+
+static bool look_at_request(void *ctx, uint64_t seq, struct span line)
+{
+	struct requests *f = ctx;
+	struct entry en;
+	struct err e;
+	uint64_t more;
+
+	assert_int_equal(entry_parse(line, &en, &e), 0);
+	more = (uint64_t)json_integer_value(json_object_get(en.value, "suppressed"));
+	if (json_object_get(en.value, "totals")) {
+		json_decref(f->totals);
+		f->totals = json_incref(json_object_get(en.value, "totals"));
+	}
+	if (strcmp(json_string_value(json_object_get(en.value, "action")),
+		   "sandgate.egress.allow") == 0) {
+		bool with = json_object_get(en.value, "credential") != NULL;
+
+		*(with ? &f->with : &f->without) += 1;
+		*(with ? &f->suppressed_with : &f->suppressed_without) += more;
+	}
+	entry_free(&en);
+	return true;
+}
+
+static void assert_requests(const struct world *w, uint64_t without, uint64_t with)
+{
+	_cleanup_fd_ int dir = open_audit(w);
+	struct requests f = {0};
+	struct err e;
+
+	assert_int_equal(audit_each(dir, 0, look_at_request, &f, &e), 0);
+	assert_int_equal(f.without + f.suppressed_without, without);
+	assert_int_equal(f.with + f.suppressed_with, with);
+	assert_int_equal(json_integer_value(json_object_get(f.totals, "allowed")), without);
+	assert_int_equal(json_integer_value(json_object_get(f.totals, "credential-used")), with);
+	json_decref(f.totals);
+}
+
+/* The second one while the sealer runs, as a live change brings a broker. */
+static void a_broker_that_comes_later_is_heard(void **state)
+{
+	struct world *w = *state;
+
+	sealer_rig_start(w);
+	note(w, "sandgate.sandbox.start");
+	refuse(w, REASON_NOT_IN_POLICY, 30);
+	sealer_rig_add_broker(w);
+	carry(w, "", 5);
+	carry(w, "Authorization at api.example.com", 3);
+	refuse_by_broker(w, REASON_NOT_IN_POLICY, 12);
+	refuse_by_broker(w, REASON_OPERATION_NOT_ALLOWED, 2);
+	end_of_run(w);
+	verify(w);
+	assert_requests(w, 5, 3);
+	assert_exact(w, REASON_NOT_IN_POLICY, 42);
+	assert_exact(w, REASON_OPERATION_NOT_ALLOWED, 2);
+}
+
+/* Of two sealers and two runs: what either ring has counted is counted once. */
+static void both_rings_count_on_after_a_stop(void **state)
+{
+	struct world *w = *state;
+
+	for (unsigned run = 1; run <= 3; run++) {
+		if (run > 1)
+			sealer_rig_add_broker(w);
+		sealer_rig_start(w);
+		if (run == 1)
+			sealer_rig_add_broker(w);
+		note(w, "sandgate.sandbox.start");
+		refuse(w, REASON_NOT_IN_POLICY, 100);
+		refuse_by_broker(w, REASON_NOT_IN_POLICY, 50);
+		carry(w, "", 200);
+		carry(w, "x at y", 130);
+		end_of_run(w);
+		verify(w);
+		assert_exact(w, REASON_NOT_IN_POLICY, run * 150);
+		assert_requests(w, run * 200, run * 130);
+		sealer_rig_close(w);
+		sealer_rig_open(w);
+	}
+}
+
+/* A file that is gone: what the log has is still the least that there was, of each kind. */
+static void rings_begun_anew_count_on(void **state)
+{
+	static const char *const files[] = {"ring", "ring-broker"};
+	struct world *w = *state;
+
+	for (size_t i = 0; i < 2; i++) {
+		sealer_rig_add_broker(w);
+		sealer_rig_start(w);
+		note(w, "sandgate.sandbox.start");
+		refuse(w, REASON_NOT_IN_POLICY, 7);
+		refuse_by_broker(w, REASON_NOT_IN_POLICY, 4);
+		carry(w, "", 6);
+		carry(w, "x at y", 2);
+		end_of_run(w);
+		sealer_rig_close(w);
+		w->folder = open(w->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		assert_int_equal(unlinkat(w->folder, files[i], 0), 0);
+		close(w->folder);
+		sealer_rig_open(w);
+	}
+	sealer_rig_add_broker(w);
+	sealer_rig_start(w);
+	note(w, "sandgate.sandbox.start");
+	end_of_run(w);
+	verify(w);
+	assert_exact(w, REASON_NOT_IN_POLICY, 22);
+	assert_requests(w, 12, 4);
+}
+
+static bool is_in_order(void *ctx, uint64_t seq, struct span line)
+{
+	json_int_t *last = ctx;
+	struct entry en;
+	struct err e;
+	json_int_t port;
+
+	assert_int_equal(entry_parse(line, &en, &e), 0);
+	port = json_integer_value(json_object_get(en.value, "port"));
+	if (port) {
+		assert_int_equal(port, *last + 1);
+		*last = port;
+	}
+	entry_free(&en);
+	return true;
+}
+
+/* By the time that they say, whichever ring they came through. */
+static void the_earlier_record_goes_first(void **state)
+{
+	struct world *w = *state;
+	_cleanup_fd_ int dir = -1;
+	int64_t begin = now_ms() - 1000;
+	json_int_t last = 0;
+	struct err e;
+
+	sealer_rig_add_broker(w);
+	for (unsigned i = 1; i <= 18; i++) {
+		struct record r = {.kind = RECORD_DENY,
+				   .proto = RECORD_TCP,
+				   .reason = REASON_NOT_IN_POLICY,
+				   .port = (uint16_t)i,
+				   .time_ms = begin + i};
+
+		ring_put(i % 3 ? w->ring : w->broker, w->wake, &r);
+	}
+	sealer_rig_start(w);
+	assert_int_equal(sealer_sync(&w->sealer, SYNC_MS), 0);
+	dir = open_audit(w);
+	assert_int_equal(audit_each(dir, 0, is_in_order, &last, &e), 0);
+	assert_int_equal(last, 18);
+}
+
+static void requests_grow_the_log_by_their_rate_alone(void **state)
+{
+	struct world *w = *state;
+
+	sealer_rig_add_broker(w);
+	sealer_rig_start(w);
+	note(w, "sandgate.sandbox.start");
+	assert_int_equal(sealer_sync(&w->sealer, SYNC_MS), 0);
+	for (unsigned i = 0; i < 50; i++) {
+		carry(w, "", 300);
+		carry(w, "x at y", 300);
+		refuse_by_broker(w, REASON_OPERATION_NOT_ALLOWED, 300);
+		refuse(w, REASON_NOT_IN_POLICY, 300);
+		poll(NULL, 0, 2);
+	}
+	assert_int_equal(sealer_sync(&w->sealer, SYNC_MS), 0);
+	assert_int_equal(verify(w), 1 + 2 * 120 + 2 * 20);
+	end_of_run(w);
+	verify(w);
+	assert_requests(w, 15000, 15000);
+	assert_exact(w, REASON_OPERATION_NOT_ALLOWED, 15000);
+	assert_exact(w, REASON_NOT_IN_POLICY, 15000);
+}
+
+/* A gate that was taken over cannot say that a credential was used, nor that a request passed. */
+static void a_gate_knows_of_no_credential(void **state)
+{
+	struct world *w = *state;
+	struct ring *broker;
+	struct found f;
+
+	sealer_rig_add_broker(w);
+	broker = w->broker;
+	sealer_rig_start(w);
+	w->broker = w->ring;
+	carry(w, "x at y", 3);
+	carry(w, "", 3);
+	w->broker = broker;
+	assert_int_equal(sealer_sync(&w->sealer, SYNC_MS), 0);
+	f = find(w, "sandgate.egress.allow", NULL);
+	assert_int_equal(f.entries, 0);
+	forget(&f);
+	f = find(w, "sandgate.audit.garbled", NULL);
+	assert_int_equal(f.entries, 1);
+	assert_int_equal(json_integer_value(json_object_get(f.last, "records")), 3);
+	assert_string_equal(json_string_value(json_object_get(f.last, "why")),
+			    "the gate wrote records that are none");
+	forget(&f);
+}
+
 static size_t lines_of(const struct world *w, uint64_t *suppressed)
 {
 	_cleanup_fd_ int dir = openat(w->folder, "connections", O_RDONLY | O_DIRECTORY);
@@ -333,42 +581,66 @@ static pid_t start_gate(struct world *w)
 	}
 }
 
-static void end_gate(struct world *w, pid_t pid)
+static pid_t start_broker(struct world *w)
+{
+	pid_t pid = fork();
+
+	if (pid != 0)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;) {
+		refuse_by_broker(w, REASON_NOT_IN_POLICY, 5);
+		carry(w, "", 9);
+		carry(w, "x at y", 4);
+		poll(NULL, 0, 1);
+	}
+}
+
+static void end_writer(struct ring *ring, pid_t pid)
 {
 	assert_int_equal(kill(pid, SIGKILL), 0);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	ring_mend(w->ring);
+	ring_mend(ring);
 }
 
-/* 100 deaths at any moment; in between notes, each of which must be there once. */
+/* Deaths of all three at any moment; in between notes, each of which must be there once. */
 static void nothing_is_lost_with_a_process(void **state)
 {
 	struct world *w = *state;
 	unsigned seed = 7, notes = 0;
 	struct record_totals t;
 	struct found f;
-	pid_t gate;
+	pid_t gate, broker;
 
+	sealer_rig_add_broker(w);
 	sealer_rig_start(w);
 	gate = start_gate(w);
+	broker = start_broker(w);
 	for (unsigned i = 0; i < 50; i++) {
 		for (unsigned k = rand_r(&seed) % 3; k > 0; k--, notes++)
 			note(w, "sandgate.policy.change");
 		poll(NULL, 0, (int)(rand_r(&seed) % 30));
 		if (i % 2) {
-			end_gate(w, gate);
+			end_writer(w->ring, gate);
 			gate = start_gate(w);
+		}
+		if (i % 3) {
+			end_writer(w->broker, broker);
+			broker = start_broker(w);
 		}
 		bury(w);
 		sealer_rig_start(w);
 	}
-	end_gate(w, gate);
+	end_writer(w->ring, gate);
+	end_writer(w->broker, broker);
 	end_of_run(w);
 	verify(w);
-	ring_read_totals(w->ring, &t);
-	assert_true(t.refused[REASON_NOT_IN_POLICY] > 1000);
-	assert_exact(w, REASON_NOT_IN_POLICY, t.refused[REASON_NOT_IN_POLICY]);
-	assert_exact(w, REASON_DENIED_BY_RULE, t.refused[REASON_DENIED_BY_RULE]);
+	assert_true(counted(w, REASON_NOT_IN_POLICY) > 1000);
+	assert_exact(w, REASON_NOT_IN_POLICY, counted(w, REASON_NOT_IN_POLICY));
+	assert_exact(w, REASON_DENIED_BY_RULE, counted(w, REASON_DENIED_BY_RULE));
+	ring_read_totals(w->broker, &t);
+	assert_true(t.with_credential > 100);
+	assert_requests(w, t.allowed - t.with_credential, t.with_credential);
 	f = find(w, "sandgate.policy.change", NULL);
 	assert_int_equal(f.entries, notes);
 	forget(&f);
@@ -480,6 +752,12 @@ int main(void)
 		WITH_WORLD(the_log_grows_by_its_rate_alone),
 		WITH_WORLD(totals_go_on_after_a_stop),
 		WITH_WORLD(a_ring_begun_anew_counts_on),
+		WITH_WORLD(a_broker_that_comes_later_is_heard),
+		WITH_WORLD(both_rings_count_on_after_a_stop),
+		WITH_WORLD(rings_begun_anew_count_on),
+		WITH_WORLD(the_earlier_record_goes_first),
+		WITH_WORLD(requests_grow_the_log_by_their_rate_alone),
+		WITH_WORLD(a_gate_knows_of_no_credential),
 		WITH_WORLD(a_flood_is_not_kept_line_by_line),
 		WITH_WORLD(nothing_is_lost_with_a_process),
 		WITH_WORLD(the_end_of_the_supervisor_is_sealed),
