@@ -22,9 +22,13 @@
 
 #include "broker/authorities.h"
 #include "broker/context.h"
+#include "broker/gate_door.h"
 #include "broker/upstream.h"
 
-enum { ROUNDS = 16 }; /* of work at once */
+enum {
+	ROUNDS = 16,		     /* of work at once */
+	REPORT_OCTETS = 1024 * 1024, /* to the client, before the gate is told */
+};
 
 enum connection_state { SERVER_TLS, CLIENT_TLS, OPEN };
 
@@ -43,7 +47,10 @@ struct connection {
 	mono_t moved;	 /* the last octet */
 	uint64_t octets; /* as of then */
 	bool head_coming, ending;
-	bool shut; /* it was quiet for too long, and no more requests are taken */
+	uint64_t told_out, told_in; /* to the gate */
+	uint64_t step;		    /* by how much the gate last let it read on */
+	bool asked, wants;	    /* the gate for more; it waits for that */
+	bool shut;		    /* it was quiet for too long, and no more requests are taken */
 };
 
 struct connections {
@@ -189,6 +196,49 @@ static bool work_once(struct connection *c)
 	return moved && !c->gone;
 }
 
+/* ---- What the gate counts ---- */
+
+static uint64_t sent_to_client(const struct connection *c)
+{
+	return c->client.octets - c->client.received;
+}
+
+static bool tell_gate(struct connection *c, enum gate_message_kind kind)
+{
+	const struct link *l = &c->client;
+
+	if (!gate_door_tell(broker_of(c)->door, kind, c->peer.connection, l->received,
+			    sent_to_client(c)))
+		return false;
+	c->told_out = l->received;
+	c->told_in = sent_to_client(c);
+	return true;
+}
+
+/* Early enough that nothing waits, where the gate has more to give. */
+static void report(struct connection *c)
+{
+	const struct link *l = &c->client;
+	bool low = l->may_receive - l->received < c->step / 2;
+
+	if (!c->wants && link_is_held(l))
+		c->wants = tell_gate(c, GATE_WANTS);
+	else if ((low && !c->asked) || sent_to_client(c) - c->told_in >= REPORT_OCTETS)
+		c->asked = tell_gate(c, GATE_MOVED) && low;
+}
+
+static void let_read(struct connection *c, uint64_t octets)
+{
+	struct link *l = &c->client;
+
+	c->asked = c->wants = false;
+	if (octets <= l->may_receive)
+		return;
+	c->step = octets - l->may_receive;
+	l->may_receive = octets;
+	give_turn(c);
+}
+
 /* ---- Time ---- */
 
 static void note_time(struct connection *c)
@@ -230,6 +280,9 @@ static void set_timer(struct connection *c)
 
 	if (upstreams_deadline(&c->up, &other) && mono_before(other, when))
 		when = other;
+	if (exchanges_deadline(&c->exchanges, broker_of(c)->patience.log, &other) &&
+	    mono_before(other, when))
+		when = other;
 	if (!c->timer.slot || mono_before(when, c->timer.due))
 		loop_timer_set(broker_of(c)->loop, &c->timer, when);
 }
@@ -255,6 +308,7 @@ static void expired(struct timer *t)
 	mono_t now = loop_now(broker_of(c)->loop);
 
 	upstreams_give_up(&c->up, now);
+	exchanges_give_up(&c->exchanges, broker_of(c)->patience.log, now);
 	if (!mono_before(now, deadline(c)))
 		end_for_time(c, now);
 	give_turn(c);
@@ -270,6 +324,7 @@ static void free_connection(struct connection *c)
 	if (c->next)
 		c->next->link = c->link;
 	c->all->open--;
+	tell_gate(c, GATE_ENDED);
 	loop_timer_cancel(b->loop, &c->timer);
 	exchanges_free(&c->exchanges);
 	upstreams_close(&c->up);
@@ -295,6 +350,7 @@ static void work(struct connection *c)
 		end_connection(c);
 		return;
 	}
+	report(c);
 	note_time(c);
 	set_timer(c);
 	if (moved) {
@@ -367,6 +423,7 @@ int connection_take(struct broker *b, const struct handover *h)
 		free(c);
 		return r;
 	}
+	c->client.may_receive = c->step = h->may_read;
 	link_in(c, all);
 	/* Without a server the client is told why. */
 	upstreams_begin(&c->up);
@@ -413,6 +470,33 @@ void connections_dialled(struct connections *all, uint32_t dial, int fd, int err
 	} else if (fd >= 0) {
 		link_reset_socket(fd);
 	}
+}
+
+static struct connection *find(struct connections *all, uint32_t number)
+{
+	struct connection *c = all->first;
+
+	while (c && c->peer.connection != number)
+		c = c->next;
+	return c;
+}
+
+void connections_may_read(struct connections *all, uint32_t connection, uint64_t octets)
+{
+	struct connection *c = find(all, connection);
+
+	if (c)
+		let_read(c, octets);
+}
+
+void connections_cut(struct connections *all, uint32_t connection)
+{
+	struct connection *c = find(all, connection);
+
+	if (!c)
+		return;
+	c->gone = true;
+	give_turn(c);
 }
 
 void connections_reset(struct connections *all)

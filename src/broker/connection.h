@@ -15,6 +15,7 @@
 
 #include "base/addr.h"
 #include "base/name.h"
+#include "io/gate_message.h"
 
 struct broker;
 
@@ -27,6 +28,8 @@ enum { HANDOVER_HTTP2 = 1, HANDOVER_HTTP1 = 2 };
  */
 struct handover {
 	int client, server;
+	uint32_t connection; /* what the gate calls it */
+	uint64_t may_read;   /* octets of the client, before the gate says more */
 	/* Judged by the gate: the server name inside, or that of CONNECT; n is 0 without one. */
 	struct name name;
 	struct endpoint dst;
@@ -36,7 +39,7 @@ struct handover {
 	uint8_t alpn;  /* of a client that speaks TLS; 0: it offers none */
 };
 
-enum { CONNECTIONS_MAX = 1024 };
+enum { CONNECTIONS_MAX = GATE_CONNECTIONS_MAX };
 
 struct connections;
 
@@ -51,6 +54,10 @@ int connection_take(struct broker *b, const struct handover *h);
 
 /* The answer to a dial: a connected socket, which is taken, or -1 and an errno. */
 void connections_dialled(struct connections *all, uint32_t dial, int fd, int error);
+
+/* What the gate calls `connection` may read so many octets of its client in all, or is reset. */
+void connections_may_read(struct connections *all, uint32_t connection, uint64_t octets);
+void connections_cut(struct connections *all, uint32_t connection);
 
 /* Resets all that are open, at the end of the turn: a function of one may be under way. */
 void connections_reset(struct connections *all);

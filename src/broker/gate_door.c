@@ -6,6 +6,9 @@
  * One that makes no sense ends nothing: its descriptors are reset, and the gate's other connections
  * go on.
  *
+ * What the gate must hear of is owed until there is room for it: that a connection has ended, or
+ * waits. How many octets it has moved is said again at the next step when there is none.
+ *
  * When the socket closes, the gate has ended, and nobody would judge or count what it handed over:
  * all connections are reset. The next gate's socket comes from the supervisor.
  */
@@ -27,11 +30,78 @@ enum { AT_ONCE = 64 }; /* messages; then the connections have their turn */
 
 const int gate_door_syscalls[] = {SCMP_SYS(sendto), SCMP_SYS(getsockopt), -1};
 
+struct owed {
+	struct owed *next;
+	size_t n;
+	uint8_t octets[GATE_MESSAGE_HEAD];
+};
+
 struct gate_door {
 	struct watch watch;
 	struct broker *broker;
 	uint32_t last_dial;
+	struct owed *first, **last;
 };
+
+/* ---- To the gate ---- */
+
+static bool say(struct gate_door *d, struct span octets)
+{
+	return send(d->watch.fd, octets.p, octets.n, MSG_NOSIGNAL | MSG_DONTWAIT) ==
+	       (ssize_t)octets.n;
+}
+
+static void forget_first(struct gate_door *d)
+{
+	struct owed *o = d->first;
+
+	d->first = o->next;
+	if (!d->first)
+		d->last = &d->first;
+	free(o);
+}
+
+static void pay(struct gate_door *d)
+{
+	while (d->first && say(d, span_of(d->first->octets, d->first->n)))
+		forget_first(d);
+	if (!d->first)
+		(void)!loop_modify(d->broker->loop, &d->watch, EPOLLIN);
+}
+
+static void owe(struct gate_door *d, struct span octets)
+{
+	struct owed *o = malloc(sizeof(*o));
+
+	if (!o)
+		return;
+	*o = (struct owed){.n = octets.n};
+	memcpy(o->octets, octets.p, octets.n);
+	*d->last = o;
+	d->last = &o->next;
+	(void)!loop_modify(d->broker->loop, &d->watch, EPOLLIN | EPOLLOUT);
+}
+
+bool gate_door_tell(struct gate_door *d, enum gate_message_kind kind, uint32_t connection,
+		    uint64_t out, uint64_t in)
+{
+	struct gate_message m = {
+		.kind = (uint8_t)kind, .connection = connection, .out = out, .in = in};
+	uint8_t octets[GATE_MESSAGE_MAX];
+	struct buf b = buf_of(octets, sizeof(octets));
+
+	if (d->watch.fd < 0)
+		return false;
+	gate_message_print(&m, &b);
+	/* In their order: none goes before those that are owed. */
+	if (!d->first && say(d, buf_span(&b)))
+		return true;
+	if (kind != GATE_MOVED)
+		owe(d, buf_span(&b));
+	return kind != GATE_MOVED;
+}
+
+/* ---- From the gate ---- */
 
 /* A connected TCP socket that does not block; else a read of it could hold the broker. */
 static bool is_sound_socket(int fd)
@@ -56,6 +126,8 @@ static bool take_handover(struct gate_door *d, const struct gate_message *m, con
 	const struct handover h = {
 		.client = fds[0],
 		.server = fds[1],
+		.connection = m->connection,
+		.may_read = m->out,
 		.name = m->name,
 		.dst = m->dst,
 		.tls = tls,
@@ -68,8 +140,8 @@ static bool take_handover(struct gate_door *d, const struct gate_message *m, con
 	if (fds[0] < 0 || fds[1] < 0 || (tls && (!m->name.n || h.absolute)) ||
 	    !is_sound_socket(fds[0]) || !is_sound_socket(fds[1]))
 		return false;
-	/* The gate is not told of one that found no room: its client has seen a reset. */
-	(void)connection_take(d->broker, &h);
+	if (connection_take(d->broker, &h) != 0)
+		gate_door_tell(d, GATE_ENDED, m->connection, 0, 0);
 	return true;
 }
 
@@ -86,13 +158,22 @@ static bool take_dialled(struct gate_door *d, const struct gate_message *m, cons
 
 static bool take_message(struct gate_door *d, struct span octets, const int *fds)
 {
+	struct connections *all = d->broker->connections;
 	struct gate_message m;
 
 	if (!gate_message_parse(octets, &m))
 		return false;
+	if (m.kind == GATE_HANDOVER && take_handover(d, &m, fds))
+		return true;
 	if (m.kind == GATE_HANDOVER)
-		return take_handover(d, &m, fds);
-	return m.kind == GATE_DIALLED && take_dialled(d, &m, fds);
+		gate_door_tell(d, GATE_ENDED, m.connection, 0, 0);
+	if (m.kind == GATE_DIALLED)
+		return take_dialled(d, &m, fds);
+	if (m.kind == GATE_MAY && fds[0] < 0)
+		connections_may_read(all, m.connection, m.out);
+	if (m.kind == GATE_CUT && fds[0] < 0)
+		connections_cut(all, m.connection);
+	return fds[0] < 0;
 }
 
 static void disconnect(struct gate_door *d)
@@ -100,6 +181,8 @@ static void disconnect(struct gate_door *d)
 	if (d->watch.fd < 0)
 		return;
 	loop_close(d->broker->loop, &d->watch);
+	while (d->first)
+		forget_first(d);
 	connections_reset(d->broker->connections);
 }
 
@@ -128,6 +211,8 @@ static void ready(struct watch *w, uint32_t events)
 {
 	struct gate_door *d = sg_container_of(w, struct gate_door, watch);
 
+	if (events & EPOLLOUT)
+		pay(d);
 	for (int i = 0; i < AT_ONCE && receive_one(d); i++)
 		;
 }
@@ -139,6 +224,7 @@ struct gate_door *gate_door_new(struct broker *b)
 	if (!d)
 		return NULL;
 	d->broker = b;
+	d->last = &d->first;
 	d->watch = (struct watch){.ready = ready, .fd = -1};
 	return d;
 }
@@ -176,6 +262,8 @@ void gate_door_free(struct gate_door *d)
 		return;
 	if (d->watch.fd >= 0)
 		loop_close(d->broker->loop, &d->watch);
+	while (d->first)
+		forget_first(d);
 	free(d);
 }
 
@@ -186,6 +274,7 @@ int gate_door_dial(struct gate_door *d, const struct handover *peer, uint32_t *d
 		.flags = peer->tls ? GATE_TLS : 0,
 		.dst = peer->dst,
 		.number = ++d->last_dial,
+		.connection = peer->connection,
 		.name = peer->name,
 	};
 	uint8_t octets[GATE_MESSAGE_MAX];

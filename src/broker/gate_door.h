@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "broker/connection.h"
+#include "io/gate_message.h"
 
 struct gate_door;
 
@@ -26,6 +27,13 @@ int gate_door_connect(struct gate_door *d, int fd, struct err *e) sg_must_check;
  * `*dial`. 0 or -errno.
  */
 int gate_door_dial(struct gate_door *d, const struct handover *peer, uint32_t *dial);
+
+/*
+ * Tells the gate of the octets of a connection: GATE_MOVED, GATE_WANTS or GATE_ENDED. False: there
+ * is no gate, or no room for a GATE_MOVED.
+ */
+bool gate_door_tell(struct gate_door *d, enum gate_message_kind kind, uint32_t connection,
+		    uint64_t out, uint64_t in);
 
 extern const int gate_door_syscalls[];
 

@@ -59,6 +59,7 @@ int link_open(struct link *l, struct loop *loop, int fd, watch_fn *ready)
 	*l = (struct link){.watch = {.ready = ready, .fd = -1},
 			   .readable = true,
 			   .writable = true,
+			   .may_receive = UINT64_MAX,
 			   .sent_at = mono_now()};
 	set_linger(fd, true);
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
@@ -218,13 +219,15 @@ static void end_reading(struct link *l)
 /* True: read on. */
 static bool read_once(struct link *l)
 {
-	struct buf b = buf_of(buffer, sizeof(buffer));
+	uint64_t may = l->may_receive - l->received;
+	struct buf b = buf_of(buffer, may < sizeof(buffer) ? (size_t)may : sizeof(buffer));
 	enum tls_result r = read_some(l, &b);
 	struct span rest;
 
 	note_want(l, r);
 	if (b.n) {
 		l->octets += b.n;
+		l->received += b.n;
 		rest = feed(l, buf_span(&b));
 		if (!keep(&l->in, rest))
 			break_link(l);
@@ -237,6 +240,17 @@ static bool read_once(struct link *l)
 	return b.n && !l->in.n && r == TLS_DONE;
 }
 
+static bool has_more(const struct link *l)
+{
+	return l->readable || (l->tls && tls_has_more(l->tls));
+}
+
+bool link_is_held(const struct link *l)
+{
+	return l->codec && !l->in.n && !l->read_over && has_more(l) &&
+	       l->received == l->may_receive;
+}
+
 bool link_receive(struct link *l)
 {
 	uint64_t before = l->octets;
@@ -244,7 +258,7 @@ bool link_receive(struct link *l)
 
 	if (l->in.n || l->read_over || !l->codec)
 		return moved;
-	while ((l->readable || (l->tls && tls_has_more(l->tls))) && l->octets - before < AT_ONCE)
+	while (has_more(l) && l->received < l->may_receive && l->octets - before < AT_ONCE)
 		if (!read_once(l))
 			break;
 	return moved || l->octets != before || l->read_over != was_over;

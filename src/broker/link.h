@@ -27,6 +27,8 @@ struct link {
 	bool broken;		 /* in no good order: nothing more comes of it */
 	bool deaf;		 /* what comes is thrown away */
 	uint64_t octets;	 /* that were moved, both ways */
+	uint64_t received;	 /* of those, that came from the peer */
+	uint64_t may_receive;	 /* in all; UINT64_MAX: whatever comes */
 	mono_t sent_at;		 /* when the peer last took something */
 };
 
@@ -48,6 +50,9 @@ bool link_receive(struct link *l);
  * happened.
  */
 bool link_send(struct link *l);
+
+/* There is, or may be, more to receive, and `may_receive` is reached. */
+bool link_is_held(const struct link *l);
 
 /* Both ends were seen, or it is broken: it can be closed. */
 bool link_is_over(const struct link *l);

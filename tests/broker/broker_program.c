@@ -55,6 +55,7 @@ struct world {
 	size_t n_waiting;
 	struct catalogue *none;
 	int control, gate;
+	uint32_t connections;
 	struct ring *ring;
 	pid_t broker;
 	struct host_prefixes host;
@@ -210,6 +211,8 @@ static void hand_over(struct world *w, const struct site *s, int client, uint8_t
 		return;
 	}
 	m.kind = GATE_HANDOVER;
+	m.connection = ++w->connections;
+	m.out = UINT64_MAX;
 	m.flags |= (uint8_t)((alpn & ALPN_H2 ? GATE_OFFERS_HTTP2 : 0) |
 			     (alpn & ALPN_HTTP11 ? GATE_OFFERS_HTTP1 : 0));
 	send_gate(w, &m, fds, 2);
@@ -282,8 +285,10 @@ static bool answer_dial(struct world *w)
 
 	if (n <= 0)
 		return false;
-	if (!gate_message_parse(span_of(octets, (size_t)n), &m) || m.kind != GATE_DIAL)
-		die(2, "the broker sent the gate something else than a dial");
+	if (!gate_message_parse(span_of(octets, (size_t)n), &m))
+		die(2, "the broker sent the gate what is no message");
+	if (m.kind != GATE_DIAL)
+		return true;
 	s = site_of(w, &m);
 	fd = s ? dial(s->server) : -1;
 	m.kind = GATE_DIALLED;
