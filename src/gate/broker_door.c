@@ -58,6 +58,7 @@ struct handed {
 	mono_t begun;
 	uint64_t host;	  /* for limits.bytes_out_per_host */
 	uint64_t allowed; /* octets of the client, in all */
+	uint64_t step;	  /* of those, the last */
 	uint64_t out, in; /* that the broker told of */
 	struct name name; /* n is 0: none */
 };
@@ -220,6 +221,7 @@ static uint64_t allow_more(struct broker_door *d, struct handed *h, enum reason 
 	step = step < left ? step : left;
 	quota_spend(d->gate->quota, limits_of(d), h->host, step);
 	h->allowed += step;
+	h->step = step;
 	return step;
 }
 
@@ -245,12 +247,14 @@ static void take_moved(struct broker_door *d, struct handed *h, const struct gat
 	enum reason why;
 
 	take_octets(d, h, m);
-	if (h->state == HANDED_CUT || h->allowed - h->out > ALLOW_MAX / 2)
+	if (h->state == HANDED_CUT || h->allowed - h->out > h->step / 2)
 		return;
-	if (allow_more(d, h, &why))
+	if (quota_left(d->gate->quota, limits_of(d), h->host, &why)) {
+		allow_more(d, h, &why);
 		owe(d, h);
-	else if (m->kind == GATE_WANTS && h->out == h->allowed)
+	} else if (m->kind == GATE_WANTS && h->out == h->allowed) {
 		cut(d, h, &(struct verdict){.reason = why, .rule = h->rule});
+	}
 }
 
 static void end(struct broker_door *d, struct handed *h)

@@ -15,6 +15,7 @@
 
 struct gate {
 	struct loop *loop;
+	bool may_inspect; /* the present policy has hosts that have to be seen (inspects.h) */
 	struct remedy_for remedy; /* whom remedies are for, under the present policy */
 	struct ruleset *rules;
 	struct host_prefixes *host;

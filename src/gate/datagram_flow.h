@@ -18,6 +18,7 @@ struct datagram_flow {
 	struct datagrams *table;
 	bool used;
 	bool is_quic; /* admitted by the server name inside */
+	bool watched; /* admitted whatever it carries: QUIC in it is looked into */
 	enum proto proto;
 	uint16_t next;
 	struct endpoint src, dst; /* echo: src.port is the identifier, dst.port 0 */

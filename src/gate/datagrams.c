@@ -22,6 +22,7 @@
 
 #include "gate/datagram_flow.h"
 #include "gate/flow.h"
+#include "gate/handover.h"
 #include "gate/judge.h"
 #include "gate/quic_watch.h"
 #include "gate/quota.h"
@@ -318,10 +319,20 @@ static void forward(struct datagram_flow *fl, const struct packet *p, struct spa
 	datagram_send(fl, payload);
 }
 
+/* The broker opens no QUIC: to a host that it has to see, clients use TCP. */
+static bool is_for_the_broker(const struct gate *g, const struct endpoint *dst,
+			      const struct addr *dialled, const struct name *inside)
+{
+	const struct carried c = {.gate = g, .dst = dst, .dialled = dialled};
+
+	return carried_is_due(&c, inside);
+}
+
 /* With `quic: allow`: the server name must be admitted and looked up for this address. */
 static struct verdict admit_quic(struct datagrams *d, const struct packet *p,
 				 const struct endpoint *dst, enum quic_seen seen,
-				 const struct name *inside, const struct name *bound)
+				 const struct name *inside, const struct name *bound,
+				 const struct addr *dialled)
 {
 	struct event refusal = {.proto = RECORD_QUIC, .name = inside};
 	struct verdict v = {.reason = REASON_NO_SERVER_NAME};
@@ -330,6 +341,8 @@ static struct verdict admit_quic(struct datagrams *d, const struct packet *p,
 		v = judge_server_name(d->gate, dst, PROTO_UDP, inside, NULL, NULL);
 	else
 		refusal.name = bound;
+	if (v.allow && is_for_the_broker(d->gate, dst, dialled, inside))
+		v = (struct verdict){.reason = REASON_QUIC_REFUSED};
 	refusal.reason = v.reason;
 	refusal.rule = v.rule;
 	if (!v.allow)
@@ -356,13 +369,40 @@ static void begin_quic(struct datagrams *d, const struct packet *p, const struct
 
 	if (seen == QUIC_SEEN_WAIT)
 		return;
-	v = admit_quic(d, p, dst, seen, &name, judged_name(j));
+	v = admit_quic(d, p, dst, seen, &name, judged_name(j), &j->dial[0].addr);
 	fl = v.allow ? open_flow(d, p, PROTO_UDP, src, dst, j) : NULL;
 	if (!fl)
 		return;
 	fl->is_quic = true;
 	set_admitted(fl, &name, v.rule);
 	forward_kept(fl, p);
+}
+
+static struct carried carried_whole(const struct datagram_flow *fl)
+{
+	return (struct carried){.gate = fl->table->gate,
+				.dst = &fl->dst,
+				.dialled = &fl->dialled,
+				.name = flow_name_of(fl),
+				.whole = true};
+}
+
+/* QUIC where anything may be carried, but not to a host that has to be seen. */
+static struct verdict let_by_quic(const struct datagram_flow *fl, const struct packet *p,
+				  enum quic_seen seen, const struct name *inside)
+{
+	const struct carried c = carried_whole(fl);
+	struct event refusal = event_of(fl, RECORD_DENY, REASON_NO_SERVER_NAME);
+
+	refusal.proto = RECORD_QUIC;
+	if (seen == QUIC_SEEN_NAME) {
+		if (!carried_is_due(&c, inside) && !carried_is_dodged(&c, inside))
+			return (struct verdict){.allow = true};
+		refusal.name = inside;
+		refusal.reason = REASON_QUIC_REFUSED;
+	}
+	refuse(fl->table, p, refusal);
+	return (struct verdict){.reason = refusal.reason};
 }
 
 /*
@@ -383,16 +423,35 @@ static void go_on_quic(struct datagram_flow *fl, const struct packet *p)
 		forward(fl, p, p->payload);
 	if (seen == QUIC_SEEN_OTHER || seen == QUIC_SEEN_WAIT)
 		return;
-	v = admit_quic(d, p, &fl->dst, seen, &name, NULL);
+	v = fl->watched ? let_by_quic(fl, p, seen, &name)
+			: admit_quic(d, p, &fl->dst, seen, &name, NULL, &fl->dialled);
 	if (!v.allow)
 		return;
-	if (!name_equal(&fl->name, &name)) {
+	if (fl->is_quic && !name_equal(&fl->name, &name)) {
 		note_end(fl, REASON_NONE);
 		fl->bytes_out = fl->bytes_in = 0;
 		fl->begun = loop_now(d->gate->loop);
 		set_admitted(fl, &name, v.rule);
 	}
 	forward_kept(fl, p);
+}
+
+static void set_watched(struct datagram_flow *fl)
+{
+	fl->watched = !fl->is_quic && fl->proto == PROTO_UDP && fl->dst.port == QUIC_PORT &&
+		      fl->table->gate->may_inspect;
+}
+
+/* Datagrams to the address and port of a host that has to be seen. */
+static bool is_owed(const struct gate *g, const struct endpoint *dst, const struct judged *j)
+{
+	const struct carried c = {.gate = g,
+				  .dst = dst,
+				  .dialled = &j->dial[0].addr,
+				  .name = judged_name(j),
+				  .whole = true};
+
+	return g->may_inspect && carried_is_owed(&c);
 }
 
 static void take(struct datagrams *d, const struct packet *p, enum proto proto, uint16_t src_port,
@@ -402,7 +461,7 @@ static void take(struct datagrams *d, const struct packet *p, enum proto proto, 
 	struct datagram_flow *fl = find(d, proto, &src, &dst);
 	struct judged j;
 
-	if (fl && fl->is_quic) {
+	if (fl && (fl->is_quic || fl->watched)) {
 		go_on_quic(fl, p);
 		return;
 	}
@@ -419,11 +478,20 @@ static void take(struct datagrams *d, const struct packet *p, enum proto proto, 
 		begin_quic(d, p, &src, &dst, &j);
 		return;
 	}
+	if (proto == PROTO_UDP && is_owed(d->gate, &dst, &j)) {
+		j.verdict = (struct verdict){.reason = REASON_QUIC_REFUSED};
+		refuse_judged(d, p, proto, &j);
+		return;
+	}
 	fl = open_flow(d, p, proto, &src, &dst, &j);
 	if (!fl)
 		return;
+	set_watched(fl);
 	set_admitted(fl, judged_name(&j), j.verdict.rule);
-	forward(fl, p, payload);
+	if (fl->watched)
+		go_on_quic(fl, p);
+	else
+		forward(fl, p, payload);
 }
 
 void datagrams_take_udp(struct datagrams *d, const struct packet *p)
@@ -449,6 +517,16 @@ uint32_t datagrams_open(const struct datagrams *d)
 	return d->open;
 }
 
+static struct verdict judge_whole_again(const struct datagram_flow *fl, const struct admitted *a)
+{
+	const struct carried c = carried_whole(fl);
+	struct verdict v = judge_again(fl->table->gate, a);
+
+	if (v.allow && fl->proto == PROTO_UDP && carried_is_owed(&c))
+		return (struct verdict){.reason = REASON_QUIC_REFUSED};
+	return v;
+}
+
 /* QUIC is admitted twice: as datagrams to that name, and then as TCP to it would be. */
 static struct verdict judge_flow_again(const struct datagram_flow *fl)
 {
@@ -467,7 +545,9 @@ static struct verdict judge_flow_again(const struct datagram_flow *fl)
 	struct verdict v;
 
 	if (!fl->is_quic)
-		return judge_again(g, &a);
+		return judge_whole_again(fl, &a);
+	if (is_for_the_broker(g, &fl->dst, &fl->dialled, &fl->name))
+		return (struct verdict){.reason = REASON_QUIC_REFUSED};
 	decide(g->rules, g->host, &d, &v);
 	if (!v.allow)
 		return v;
@@ -497,6 +577,7 @@ void datagrams_rejudge(struct datagrams *d)
 		if (!d->flow[i].used)
 			continue;
 		d->flow[i].rule = NULL; /* of the policy before */
+		set_watched(&d->flow[i]);
 		rejudge(&d->flow[i]);
 	}
 }

@@ -13,7 +13,6 @@
 #include "gate/flow_table.h"
 
 enum {
-	INSPECT_MS = 5000, /* from the first octet to a whole hello or head */
 	LINGER_MS = 2000,
 	DRAIN_READS = 16, /* a turn */
 	SWEEP_MS = 30000,
@@ -116,7 +115,10 @@ void flow_expired(struct timer *t)
 			inspect_time_out(fl);
 		break;
 	case FLOW_RELAYING:
-		inspect_finish_refusal(fl);
+		if (fl->refusing)
+			inspect_finish_refusal(fl);
+		else
+			inspect_time_out(fl);
 		break;
 	case FLOW_LINGERING:
 	case FLOW_DNS:
@@ -209,7 +211,7 @@ static void inspect_event(struct flow *fl)
 	case MOVED_SOME:
 		if (fl->timer_is_idle) {
 			fl->timer_is_idle = false;
-			flow_set_timer(fl, INSPECT_MS);
+			flow_set_timer(fl, FLOW_INSPECT_MS);
 		}
 		inspect_client(fl, seen);
 		break;

@@ -64,7 +64,13 @@ struct direction {
 	bool ended;	   /* the source said end of stream, and the sink was told */
 };
 
-enum inspection { INSPECT_NOTHING, INSPECT_TLS, INSPECT_HTTP };
+enum inspection {
+	INSPECT_NOTHING,
+	INSPECT_TLS,
+	INSPECT_HTTP,
+	/* Admitted whatever it carries; only TLS to a host that has to be seen is not let by. */
+	INSPECT_LOOK,
+};
 
 /* Plain HTTP: the guard, and the request that was admitted last, as far as it is judged again. */
 struct flow_http {
@@ -117,6 +123,8 @@ struct flow {
 	} peek;
 	struct http_status status;
 };
+
+enum { FLOW_INSPECT_MS = 5000 }; /* from the first octet to a whole hello or head */
 
 struct flows;
 

@@ -2,19 +2,59 @@
 #include "gate/handover.h"
 
 #include "gate/flow_table.h"
+#include "gate/names.h"
 #include "policy/inspects.h"
+
+enum { BOUND_MAX = 32 }; /* names of one address that are looked at */
 
 static const struct endpoint *dialled(const struct flow *fl)
 {
 	return &fl->dial[fl->at_dial];
 }
 
-bool handover_is_due(const struct flow *fl, const struct name *name)
+struct carried carried_by(const struct flow *fl)
 {
-	const struct gate *g = fl->gate;
+	return (struct carried){
+		.gate = fl->gate,
+		.dst = &fl->dst,
+		.dialled = &dialled(fl)->addr,
+		.name = flow_name(fl),
+		.whole = fl->inspection == INSPECT_LOOK || fl->inspection == INSPECT_NOTHING,
+	};
+}
 
-	return policy_inspects(g->rules, g->remedy.catalogue, g->host, name, &dialled(fl)->addr,
-			       fl->dst.port) != INSPECTS_NOT;
+bool carried_is_due(const struct carried *c, const struct name *name)
+{
+	const struct gate *g = c->gate;
+	enum inspects_why why = policy_inspects(g->rules, g->remedy.catalogue, g->host, name,
+						c->dialled, c->dst->port);
+
+	return c->whole ? why == INSPECTS_CREDENTIALS || why == INSPECTS_LISTED
+			: why != INSPECTS_NOT;
+}
+
+bool carried_is_owed(const struct carried *c)
+{
+	const struct name *bound[BOUND_MAX];
+	const struct gate *g = c->gate;
+	size_t n;
+
+	if (carried_is_due(c, c->name))
+		return true;
+	n = names_bound_to(g->names, &c->dst->addr, loop_now(g->loop), bound, BOUND_MAX);
+	for (size_t i = 0; i < n; i++)
+		if (carried_is_due(c, bound[i]))
+			return true;
+	return false;
+}
+
+bool carried_is_dodged(const struct carried *c, const struct name *inside)
+{
+	const struct gate *g = c->gate;
+
+	if (inside && names_is_bound(g->names, inside, &c->dst->addr, loop_now(g->loop)))
+		return false;
+	return carried_is_owed(c);
 }
 
 enum reason handover_make(struct flow *fl, uint8_t flags)

@@ -71,7 +71,8 @@ bool flows_within_rate(struct flows *f)
 
 void flow_set_judged(struct flow *fl, const struct judged *j)
 {
-	fl->inspection = !j->verdict.check_name	     ? INSPECT_NOTHING
+	fl->inspection = !j->verdict.check_name
+				 ? fl->gate->may_inspect ? INSPECT_LOOK : INSPECT_NOTHING
 			 : fl->dst.port == HTTP_PORT ? INSPECT_HTTP
 						     : INSPECT_TLS;
 	fl->by_default = j->verdict.by_default;
@@ -184,6 +185,10 @@ static void begin_accepted(struct flow *fl)
 		return;
 	}
 	memset(&fl->peek, 0, sizeof(fl->peek));
+	if (fl->inspection == INSPECT_LOOK) {
+		flow_begin_relay(fl);
+		return;
+	}
 	fl->state = FLOW_INSPECTING;
 	fl->timer_is_idle = true;
 	flow_set_timer(fl, FIRST_OCTET_MS);

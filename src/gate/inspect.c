@@ -21,7 +21,7 @@
 #include "gate/flow.h"
 #include "gate/handover.h"
 
-enum { LATER_REFUSAL_MS = 10000, REFUSAL_STATUS = 403 };
+enum { LATER_REFUSAL_MS = 10000, REFUSAL_STATUS = 403, HTTPS_PORT = 443 };
 
 /* RFC 8446, 6: alert, fatal, access_denied (49) or decode_error (50), in a record of TLS 1.2's
  * number. */
@@ -38,7 +38,7 @@ static void refuse_tls(struct flow *fl, enum reason r, const struct name *name,
 {
 	flow_refuse(fl,
 		    (struct event){.proto = RECORD_TCP, .reason = r, .name = name, .rule = rule});
-	if (r == REASON_NOT_TLS)
+	if (r == REASON_NOT_TLS || fl->down.octets)
 		flow_abort(fl);
 	else
 		flow_linger(fl, tls_alert(r == REASON_MALFORMED_TLS));
@@ -48,7 +48,12 @@ void inspect_nothing(struct flow *fl)
 {
 	flow_note_admitted(fl);
 	fl->up.credit = UINT64_MAX;
-	flow_begin_relay(fl);
+	/* What waits was looked at, and the loop will not tell of it again. */
+	fl->in.readable = true;
+	if (fl->state == FLOW_INSPECTING)
+		flow_begin_relay(fl);
+	else
+		loop_timer_cancel(fl->gate->loop, &fl->timer);
 }
 
 /* What the broker opens is HTTP: a client that will speak something else is told at once. */
@@ -66,6 +71,7 @@ static void hand_over_tls(struct flow *fl, const struct tls_hello *hello)
 static void judge_hello(struct flow *fl, const struct tls_hello *hello)
 {
 	const struct policy *p = ruleset_policy(fl->gate->rules);
+	const struct carried c = carried_by(fl);
 	struct verdict v;
 
 	if (!hello->has_server_name) {
@@ -73,6 +79,8 @@ static void judge_hello(struct flow *fl, const struct tls_hello *hello)
 		return;
 	}
 	v = judge_server_name(fl->gate, &fl->dst, PROTO_TCP, &hello->server_name, NULL, NULL);
+	if (v.allow && v.by_default && carried_is_dodged(&c, &hello->server_name))
+		v = (struct verdict){.reason = REASON_SNI_MISMATCH};
 	if (v.allow && hello->has_ech && p->ech_refuse)
 		v = (struct verdict){.reason = REASON_ECH_REFUSED};
 	if (!v.allow) {
@@ -82,7 +90,7 @@ static void judge_hello(struct flow *fl, const struct tls_hello *hello)
 	fl->name = hello->server_name;
 	fl->has_ech = hello->has_ech;
 	fl->rule = v.rule;
-	if (handover_is_due(fl, &fl->name))
+	if (carried_is_due(&c, &hello->server_name))
 		hand_over_tls(fl, hello);
 	else
 		inspect_nothing(fl);
@@ -101,6 +109,57 @@ static void inspect_tls(struct flow *fl, struct span seen)
 		break;
 	case HELLO_NOT_TLS:
 		refuse_tls(fl, REASON_NOT_TLS, flow_name(fl), fl->rule);
+		break;
+	case HELLO_MALFORMED:
+	case HELLO_TOO_LARGE:
+		refuse_tls(fl, REASON_MALFORMED_TLS, flow_name(fl), fl->rule);
+		break;
+	}
+}
+
+/*
+ * A hello where anything may be carried. What the server has said by now was not to a hello: it
+ * is no TLS that could be opened.
+ */
+static void look_at_hello(struct flow *fl, const struct tls_hello *hello)
+{
+	const struct name *name = hello->has_server_name ? &hello->server_name : NULL;
+	bool listed = ruleset_policy(fl->gate->rules)->inspect_all && fl->dst.port == HTTPS_PORT;
+	const struct carried c = carried_by(fl);
+
+	if (carried_is_due(&c, name) && !fl->down.octets) {
+		fl->name = *name;
+		hand_over_tls(fl, hello);
+	} else if (carried_is_due(&c, name)) {
+		refuse_tls(fl, REASON_NOT_INSPECTED, name, fl->rule);
+	} else if (carried_is_dodged(&c, name) || (!name && listed)) {
+		refuse_tls(fl, name ? REASON_SNI_MISMATCH : REASON_NO_SERVER_NAME,
+			   name ? name : flow_name(fl), fl->rule);
+	} else {
+		inspect_nothing(fl);
+	}
+}
+
+/* What does not begin as TLS is not TLS. What does and cannot be read could be for any host. */
+static void look_for_tls(struct flow *fl, struct span seen)
+{
+	static uint8_t scratch[TLS_HELLO_MAX];
+	const struct carried c = carried_by(fl);
+
+	switch (tls_hello_parse(seen, scratch, &fl->peek.hello)) {
+	case HELLO_NEED_MORE:
+		fl->in.readable = false;
+		if (!fl->timer.slot)
+			flow_set_timer(fl, FLOW_INSPECT_MS);
+		break;
+	case HELLO_OK:
+		look_at_hello(fl, &fl->peek.hello);
+		break;
+	case HELLO_NOT_TLS:
+		if (carried_is_owed(&c))
+			refuse_tls(fl, REASON_NOT_TLS, flow_name(fl), fl->rule);
+		else
+			inspect_nothing(fl);
 		break;
 	case HELLO_MALFORMED:
 	case HELLO_TOO_LARGE:
@@ -170,16 +229,19 @@ void inspect_finish_refusal(struct flow *fl)
 /* A Host that is an address, or none at all, is only good where any name would be (`open`). */
 static struct verdict judge_host_without_name(const struct flow *fl, const struct http_request *rq)
 {
+	const struct carried c = carried_by(fl);
 	bool same = rq->host == HTTP_HOST_ABSENT || addr_equal(&rq->addr, &fl->dst.addr);
 
-	if (fl->by_default && same)
+	if (fl->by_default && same && !carried_is_owed(&c))
 		return (struct verdict){.allow = true, .by_default = true};
 	return (struct verdict){.reason = REASON_NO_SERVER_NAME};
 }
 
 static struct verdict judge_request(struct flow *fl, const struct http_request *rq)
 {
+	const struct carried c = carried_by(fl);
 	char path[4096];
+	struct verdict v;
 
 	/* The port of Host must be the one that was dialled: the server is told it too. */
 	if (rq->port && rq->port != fl->dst.port)
@@ -190,7 +252,10 @@ static struct verdict judge_request(struct flow *fl, const struct http_request *
 		return (struct verdict){.reason = REASON_PATH_NOT_ALLOWED};
 	memcpy(path, rq->path.p, rq->path.n);
 	path[rq->path.n] = 0;
-	return judge_server_name(fl->gate, &fl->dst, PROTO_TCP, &rq->name, rq->method, path);
+	v = judge_server_name(fl->gate, &fl->dst, PROTO_TCP, &rq->name, rq->method, path);
+	if (v.allow && v.by_default && carried_is_dodged(&c, &rq->name))
+		v = (struct verdict){.reason = REASON_SNI_MISMATCH};
+	return v;
 }
 
 /* As much of it as another policy judges again. */
@@ -236,6 +301,7 @@ static void hand_over_http(struct flow *fl, const struct http_request *rq)
 /* True when the request may pass. */
 static bool admit_request(struct flow *fl, const struct http_request *rq)
 {
+	const struct carried c = carried_by(fl);
 	const struct name *name = name_of(rq);
 	struct verdict v = judge_request(fl, rq);
 
@@ -244,7 +310,7 @@ static bool admit_request(struct flow *fl, const struct http_request *rq)
 		return false;
 	}
 	fl->rule = v.rule;
-	if (name && handover_is_due(fl, name)) {
+	if (carried_is_due(&c, name)) {
 		hand_over_http(fl, rq);
 		return false;
 	}
@@ -331,10 +397,20 @@ void inspect_client(struct flow *fl, struct span seen)
 	bool last = fl->in.hangup;
 	uint64_t admitted = fl->up.octets + fl->up.credit;
 
-	if (fl->inspection == INSPECT_TLS)
+	switch (fl->inspection) {
+	case INSPECT_TLS:
 		inspect_tls(fl, seen);
-	else
+		break;
+	case INSPECT_HTTP:
 		inspect_http(fl, seen);
+		break;
+	case INSPECT_LOOK:
+		look_for_tls(fl, seen);
+		break;
+	case INSPECT_NOTHING:
+		inspect_nothing(fl);
+		break;
+	}
 	if (last && fl->up.octets + fl->up.credit == admitted && !fl->refusing &&
 	    !fl->await_status && (fl->state == FLOW_INSPECTING || fl->state == FLOW_RELAYING))
 		flow_abort(fl);
@@ -377,7 +453,7 @@ void inspect_server(struct flow *fl, struct span seen)
 
 void inspect_time_out(struct flow *fl)
 {
-	if (fl->inspection == INSPECT_TLS)
+	if (fl->inspection != INSPECT_HTTP)
 		refuse_tls(fl, REASON_NO_SERVER_NAME, flow_name(fl), fl->rule);
 	else
 		refuse_http(fl, (struct event){.reason = REASON_NO_SERVER_NAME,

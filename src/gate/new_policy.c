@@ -8,6 +8,7 @@
 #include "gate/flow.h"
 #include "gate/names.h"
 #include "io/sealed_memory.h"
+#include "policy/inspects.h"
 
 static struct ruleset *read_rules(int fd, uint64_t generation, struct err *e)
 {
@@ -26,6 +27,7 @@ static void swap(struct gate *g, struct ruleset *rules)
 	struct ruleset *before = g->rules;
 
 	g->rules = rules;
+	g->may_inspect = policy_needs_broker(ruleset_policy(rules), g->remedy.catalogue);
 	g->remedy.on = ruleset_policy(rules)->resolved.on;
 	journal_set_generation(g->journal, ruleset_generation(rules));
 	/* Some were withheld from answers that are kept; others would be now. */

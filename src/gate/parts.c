@@ -16,6 +16,7 @@
 #include "gate/pipes.h"
 #include "gate/publish.h"
 #include "gate/resolver.h"
+#include "policy/inspects.h"
 
 /* Descriptors beyond two a flow: datagrams, pipes, the resolver's sockets, the gate's own. */
 enum { FLOWS_LATER = 65536 };
@@ -113,6 +114,7 @@ int parts_make(struct gate *g, const struct gate_setup *s, struct err *e)
 	g->remedy = (struct remedy_for){.sandbox = s->sandbox,
 					.catalogue = s->catalogue,
 					.on = ruleset_policy(s->rules)->resolved.on};
+	g->may_inspect = policy_needs_broker(ruleset_policy(g->rules), s->catalogue);
 	set_airlock_addresses(g);
 	g->loop = loop_new(max_flows + 2 * RESOLVER_IN_FLIGHT_MAX + 1024);
 	g->pipes = pipes_new();

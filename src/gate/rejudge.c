@@ -6,10 +6,12 @@
  * that still waits, for its far side or for its first octets, goes on under the new verdict: what
  * is to be inspected of it may have changed. One that relays is judged by what is known of it: the
  * name inside, the last request, the address. What the new policy would not admit is reset both
- * ways; nothing else is touched but the rule that a flow names, so that the old ruleset can be
+ * ways, and so is what it would have seen by the broker: what such a flow carries cannot be shown
+ * to be admitted. Nothing else is touched but the rule that a flow names, so that the old ruleset can be
  * freed when all have been asked.
  */
 #include "gate/flow_table.h"
+#include "gate/handover.h"
 
 static void cut(struct flow *fl, const struct verdict *v, const struct name *name)
 {
@@ -22,6 +24,7 @@ static void cut(struct flow *fl, const struct verdict *v, const struct name *nam
 
 static void rejudge_waiting(struct flow *fl)
 {
+	enum inspection before = fl->inspection;
 	struct judged j;
 
 	judge_destination(fl->gate, &fl->dst, PROTO_TCP, &j);
@@ -33,11 +36,43 @@ static void rejudge_waiting(struct flow *fl)
 	}
 	fl->name.n = 0;
 	flow_set_judged(fl, &j);
+	if (fl->inspection != before)
+		memset(&fl->peek, 0, sizeof(fl->peek));
+	if (fl->state == FLOW_INSPECTING && fl->inspection == INSPECT_LOOK)
+		flow_begin_relay(fl);
 	if (fl->inspection != INSPECT_NOTHING)
 		return;
 	flow_note_admitted(fl);
-	if (fl->state == FLOW_INSPECTING)
-		inspect_nothing(fl);
+	if (fl->state < FLOW_INSPECTING)
+		return;
+	inspect_nothing(fl);
+	if (fl->state == FLOW_RELAYING)
+		flow_queue(fl);
+}
+
+/* Nothing of the client has passed yet. */
+static bool is_looked_at(const struct flow *fl)
+{
+	return fl->state == FLOW_RELAYING && fl->inspection == INSPECT_LOOK && !fl->up.octets &&
+	       !fl->up.credit;
+}
+
+static bool is_by_name_inside(const struct flow *fl)
+{
+	return (fl->inspection == INSPECT_TLS || fl->inspection == INSPECT_HTTP) && fl->name.n;
+}
+
+/* Would its requests have to be seen now? */
+static bool is_due(const struct flow *fl)
+{
+	const struct tls_hello *hello = &fl->peek.hello;
+	const struct carried c = carried_by(fl);
+
+	if (is_by_name_inside(fl))
+		return carried_is_due(&c, &fl->name);
+	if (fl->inspection == INSPECT_LOOK && hello->has_server_name)
+		return carried_is_due(&c, &hello->server_name);
+	return carried_is_owed(&c);
 }
 
 static struct verdict judge_open(const struct flow *fl)
@@ -49,16 +84,18 @@ static struct verdict judge_open(const struct flow *fl)
 		.dialled = &fl->dial[fl->at_dial].addr,
 		.proto = PROTO_TCP,
 		.name = flow_name(fl),
-		.inside = fl->inspection != INSPECT_NOTHING && fl->name.n,
+		.inside = is_by_name_inside(fl),
 		.by_default = fl->by_default,
 		.method = http ? h->method : NULL,
 		/* A cut path could pass for another: it counts as not seen. */
 		.path = http && !h->path_cut ? h->path : NULL,
 	};
+	struct verdict v;
 
 	if (fl->has_ech && ruleset_policy(fl->gate->rules)->ech_refuse)
 		return (struct verdict){.reason = REASON_ECH_REFUSED};
-	return judge_again(fl->gate, &a);
+	v = judge_again(fl->gate, &a);
+	return v.allow && is_due(fl) ? (struct verdict){.reason = REASON_NOT_INSPECTED} : v;
 }
 
 /* A later request without a name is good only while the base admits the address. */
@@ -96,7 +133,10 @@ static void rejudge(struct flow *fl)
 		rejudge_waiting(fl);
 		break;
 	case FLOW_RELAYING:
-		rejudge_open(fl);
+		if (is_looked_at(fl))
+			rejudge_waiting(fl);
+		else
+			rejudge_open(fl);
 		break;
 	default:
 		break;
