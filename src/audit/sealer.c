@@ -49,7 +49,19 @@ static void take_sealed(struct sealer *s, const json_t *m)
 		json_array_remove(s->notes, 0);
 }
 
-/* The next message but "sealed", or NULL with errno: ETIMEDOUT, ECONNRESET, .... */
+/* What it says unasked; false: it is something else. */
+static bool take_unasked(struct sealer *s, const json_t *m)
+{
+	if (is_op(m, "full"))
+		s->full = json_is_true(json_object_get(m, "full"));
+	else if (is_op(m, "sealed"))
+		take_sealed(s, m);
+	else
+		return false;
+	return true;
+}
+
+/* The next message that is not said unasked, or NULL with errno: ETIMEDOUT, ECONNRESET, .... */
 static json_t *receive(struct sealer *s, mono_t deadline)
 {
 	for (;;) {
@@ -70,9 +82,8 @@ static json_t *receive(struct sealer *s, mono_t deadline)
 		if (n <= 0)
 			return NULL;
 		m = json_loadb(text, (size_t)n, 0, NULL);
-		if (!is_op(m, "sealed"))
+		if (!take_unasked(s, m))
 			return m;
-		take_sealed(s, m);
 		json_decref(m);
 	}
 }
@@ -221,6 +232,7 @@ int sealer_start(struct sealer *s, const struct sealer_setup *setup, struct err 
 	s->sealed = 0;
 	s->sent = 0;
 	s->ring = -1;
+	s->full = false;
 	s->pidfd = s->pid > 0 ? (int)syscall(SYS_pidfd_open, s->pid, 0) : -1;
 	if (s->pidfd >= 0)
 		return 0;

@@ -43,6 +43,7 @@ struct sealer {
 	json_int_t sealed;    /* how many it has said to have sealed */
 	json_int_t last_note; /* the number of the latest */
 	json_t *on;	      /* permissions, for the next sealer as well */
+	bool full;	      /* it has said that it cannot write the audit log */
 	int ring;	      /* the broker's, on its way to the sealer that lives; -1; borrowed */
 };
 

@@ -13,6 +13,12 @@ enum {
 
 /* --- entries --- */
 
+static void tell_full(bool full)
+{
+	sealer_tell(json_pack("{s:s, s:b}", "op", "full", "full", full));
+}
+
+/* The supervisor is told again at each try: it may not have read what was said before. */
 static void become_stuck(struct process *s, int rc)
 {
 	/* The entry itself cannot be written, whatever room there is. */
@@ -23,6 +29,7 @@ static void become_stuck(struct process *s, int rc)
 		s->stuck_ms = entry_now_ms();
 	}
 	s->retry_at = mono_add_ms(mono_now(), RETRY_MS);
+	tell_full(true);
 }
 
 int sealer_write_entry(struct process *s, json_t *entry)
@@ -116,4 +123,6 @@ void sealer_retry(struct process *s)
 	s->stuck = 0;
 	if (write_held(s) == 0 && ledger_flush(s->ledger, mono_now(), false) == 0)
 		sealer_commit(s, true);
+	if (!s->stuck)
+		tell_full(false);
 }

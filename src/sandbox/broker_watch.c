@@ -55,6 +55,7 @@ static int begin(struct supervisor *s, struct ruleset *rules, struct err *e)
 	if (log_link_prepare_broker(&s->log, e))
 		return -1;
 	setup.ring = s->log.broker_ring;
+	s->broker_knows_full = false;
 	memcpy(setup.placeholder_seed, s->placeholder_seed, sizeof(setup.placeholder_seed));
 	return broker_link_begin(&s->broker, &setup, e);
 }
@@ -129,6 +130,19 @@ void broker_watch_hear(struct supervisor *s)
 		supervisor_say(&e);
 		process_link_kill(&s->broker.process);
 	}
+}
+
+void broker_watch_follow_log(struct supervisor *s)
+{
+	bool full = s->sealer.full && !s->options->sources->settings.audit_continue;
+	struct err e;
+
+	if (!s->broker.ready || full == s->broker_knows_full)
+		return;
+	s->broker_knows_full = full;
+	if (process_link_tell(&s->broker.process,
+			      json_pack("{s:s, s:b}", "op", "log", "writable", !full), -1, &e))
+		process_link_kill(&s->broker.process);
 }
 
 static int begin_again(struct supervisor *s, struct err *e)

@@ -30,6 +30,12 @@ int broker_watch_await_ready(struct supervisor *s, struct err *e) sg_must_check;
  */
 int broker_watch_pair(struct supervisor *s, struct err *e) sg_must_check;
 
+/*
+ * The sealer may have said that it cannot write the audit log, or can again: what is to be refused
+ * for that (`audit.on_full`) is.
+ */
+void broker_watch_follow_log(struct supervisor *s);
+
 /* It has said something. */
 void broker_watch_hear(struct supervisor *s);
 

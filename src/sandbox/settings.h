@@ -31,7 +31,8 @@ struct settings {
 	char **anchor_command;
 	bool anchor_syslog;
 	uint32_t audit_keep_segments; /* audit.keep_segments: 0, all */
-	uint64_t connections_mb;      /* audit.connections_mb: 64, of the connection log in all */
+	bool audit_continue;	 /* audit.on_full: refuse, false; what cannot be logged goes on */
+	uint64_t connections_mb; /* audit.connections_mb: 64, of the connection log in all */
 	struct endpoint resolver[SETTINGS_RESOLVERS_MAX]; /* resolver: instead of the host's own */
 	size_t n_resolver;
 	uint8_t from[SETTINGS_KEYS_MAX]; /* enum setting_from, by setting_index() */

@@ -205,6 +205,25 @@ static json_t *show_keep_segments(const struct settings *s)
 	return json_integer((json_int_t)s->audit_keep_segments);
 }
 
+static int read_on_full(const struct value_reader *v, struct settings *s, const struct node *value)
+{
+	char shown[QUOTE_MAX];
+	const char *word;
+
+	if (value_string(v, value, &word))
+		return -1;
+	if (strcmp(word, "refuse") != 0 && strcmp(word, "continue") != 0)
+		return node_error(v->d, value, v->e, "write `refuse` or `continue`, not %s",
+				  quote_string(word, shown));
+	s->audit_continue = strcmp(word, "continue") == 0;
+	return 0;
+}
+
+static json_t *show_on_full(const struct settings *s)
+{
+	return json_string(s->audit_continue ? "continue" : "refuse");
+}
+
 static int read_connections_mb(const struct value_reader *v, struct settings *s,
 			       const struct node *value)
 {
@@ -285,9 +304,9 @@ static const struct setting settings[] = {
 	{"defaults.agent_network", false, read_agent_network, show_agent_network, NULL},
 	{"audit.anchor", false, read_anchor, show_anchor, NULL},
 	{"audit.keep_segments", false, read_keep_segments, show_keep_segments, NULL},
+	{"audit.on_full", false, read_on_full, show_on_full, NULL},
 	{"audit.connections_mb", false, read_connections_mb, show_connections_mb, NULL},
 	{"resolver", true, read_resolver, show_resolver, NULL},
-	{.key = "audit.on_full", .absent = "refused requests are counted when a disk is full"},
 	{.key = "upstream_proxy", .absent = "the gate dials directly; leave it out"},
 	{.key = "pcap.max_mb", .absent = "there is no capture yet; leave it out"},
 	{.key = "pcap.files", .absent = "there is no capture yet; leave it out"},

@@ -332,20 +332,30 @@ enum source {
 	SEALED,
 	FILES,
 	LINKS,
-	SOURCES
+	SOURCES,			      /* then the readers of secrets, */
+	FIXED = SOURCES + SECRET_FETCHES_MAX, /* and the clients of the control socket */
 };
+
+/* The sooner of two moments that may not be set. */
+static void take_sooner(bool set, mono_t at, bool *any, mono_t *soonest)
+{
+	if (set && (!*any || mono_before(at, *soonest)))
+		*soonest = at;
+	*any = *any || set;
+}
 
 static int poll_timeout(const struct supervisor *s)
 {
-	mono_t at, kill_at;
-	bool control = control_next_deadline(s->control, &at);
+	mono_t at, soonest;
+	bool any = false;
 	int64_t ms;
 
-	if (supervisor_next_kill(s, &kill_at) && (!control || mono_before(kill_at, at)))
-		at = kill_at;
-	else if (!control)
+	take_sooner(control_next_deadline(s->control, &at), at, &any, &soonest);
+	take_sooner(supervisor_next_kill(s, &at), at, &any, &soonest);
+	take_sooner(secret_fetch_next_deadline(&s->fetches, &at), at, &any, &soonest);
+	if (!any)
 		return -1;
-	ms = mono_ms_until(mono_now(), at);
+	ms = mono_ms_until(mono_now(), soonest);
 	return ms > 0 ? (int)ms : 0;
 }
 
@@ -368,7 +378,8 @@ static size_t fill(const struct supervisor *s, struct pollfd *fds)
 
 	for (size_t i = 0; i < SOURCES; i++)
 		fds[i] = (struct pollfd){.fd = sources[i], .events = POLLIN};
-	return SOURCES + control_poll(s->control, fds + SOURCES);
+	secret_fetch_poll(&s->fetches, fds + SOURCES);
+	return FIXED + control_poll(s->control, fds + FIXED);
 }
 
 static void dispatch(struct supervisor *s, const struct pollfd *fds, size_t n)
@@ -391,16 +402,22 @@ static void dispatch(struct supervisor *s, const struct pollfd *fds, size_t n)
 		sealer_ended(s);
 	else if (fds[SEALED].revents && !s->ended)
 		sealer_hear(&s->sealer);
+	if (!s->ended)
+		broker_watch_follow_log(s);
 	log_link_anchor(&s->log);
 	if (!s->ended && !s->own_failure && (fds[FILES].revents || fds[LINKS].revents))
 		follow_host(s, fds[FILES].revents != 0, fds[LINKS].revents != 0);
-	control_serve(s->control, fds + SOURCES, n - SOURCES, mono_now());
+	if (!s->ended && !s->own_failure) {
+		secret_fetch_serve(&s->fetches, &s->broker, fds + SOURCES, mono_now());
+		broker_watch_act(s);
+	}
+	control_serve(s->control, fds + FIXED, n - FIXED, mono_now());
 	supervisor_kill_when_due(s, mono_now());
 }
 
 void supervisor_run(struct supervisor *s)
 {
-	struct pollfd fds[SOURCES + CONTROL_FDS];
+	struct pollfd fds[FIXED + CONTROL_FDS];
 
 	while (!s->ended) {
 		size_t n = fill(s, fds);

@@ -62,6 +62,7 @@ struct supervisor {
 	size_t n_publish;
 	struct restarts restarts;  /* of the gate */
 	struct broker_link broker; /* none, unless the policy needs one */
+	bool broker_knows_full;	   /* that the audit log cannot be written */
 	struct restarts broker_restarts;
 	uint8_t placeholder_seed[PLACEHOLDER_SEED];
 

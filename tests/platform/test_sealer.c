@@ -498,11 +498,11 @@ static void a_gate_knows_of_no_credential(void **state)
 
 	sealer_rig_add_broker(w);
 	broker = w->broker;
-	sealer_rig_start(w);
 	w->broker = w->ring;
 	carry(w, "x at y", 3);
 	carry(w, "", 3);
 	w->broker = broker;
+	sealer_rig_start(w);
 	assert_int_equal(sealer_sync(&w->sealer, SYNC_MS), 0);
 	f = find(w, "sandgate.egress.allow", NULL);
 	assert_int_equal(f.entries, 0);

@@ -48,6 +48,7 @@ static void every_setting_is_read(void **state)
 				   "audit:\n"
 				   "  anchor: 'command:/usr/bin/push one two'\n"
 				   "  keep_segments: 7\n"
+				   "  on_full: continue\n"
 				   "  connections_mb: 128\n"
 				   "resolver: [192.0.2.53, '[2001:db8::53]:5353']\n");
 
@@ -60,6 +61,7 @@ static void every_setting_is_read(void **state)
 	assert_string_equal(s.anchor_command[2], "two");
 	assert_null(s.anchor_command[3]);
 	assert_int_equal(s.audit_keep_segments, 7);
+	assert_true(s.audit_continue);
 	assert_int_equal(s.connections_mb, 128);
 	assert_int_equal(s.n_resolver, 2);
 	assert_int_equal(s.resolver[0].port, 53);
@@ -80,6 +82,7 @@ static void without_a_file_the_defaults_hold(void **state)
 		assert_value(&s, "defaults.permissions", "");
 		assert_value(&s, "audit.anchor", "none");
 		assert_value(&s, "audit.keep_segments", "0");
+		assert_value(&s, "audit.on_full", "refuse");
 		assert_value(&s, "audit.connections_mb", "64");
 		assert_value(&s, "resolver", "");
 		assert_false(settings_has(&s, "defaults.network"));
@@ -124,7 +127,7 @@ static void what_is_not_understood_is_refused_with_its_place(void **state)
 		{"audit:\n  connections_mb: 0\n", "f:2:19: `0` is not a number from 1"},
 		{"audit:\n  anchor: file:relative\n", "f:2:11: an anchor is"},
 		{"audit:\n  anchor: command:relative\n", "f:2:11: an anchor is"},
-		{"audit:\n  on_full: refuse\n", "f:2:3: `audit.on_full` is not in this version"},
+		{"audit:\n  on_full: stop\n", "f:2:12: write `refuse` or `continue`, not `stop`"},
 		{"resolver: [example.com]\n", "f:1:12: `example.com` is no address of a resolver"},
 		{"resolver: ['192.0.2.1:0']\n", "f:1:12: `192.0.2.1:0` is no address"},
 		{"resolver: ['192.0.2.1:70000']\n", "is no address"},
