@@ -16,13 +16,24 @@ static void keep_authority(struct broker_link *b, const json_t *message)
 	b->authority = strdup(pem);
 }
 
+/* The words for them, in messages. */
+static const char *const parts[] = {
+	[BROKER_SECRET_SOURCE] = "source",
+	[BROKER_SECRET_CLIENT] = "client-secret",
+};
+_Static_assert(sg_array_len(parts) == BROKER_SECRETS, "each has a word");
+
 static void keep_wanted(struct broker_link *b, const json_t *message)
 {
 	const json_t *number = json_object_get(message, "credential");
+	const char *part = json_string_value(json_object_get(message, "part"));
 	json_int_t n = json_integer_value(number);
 
-	if (json_is_integer(number) && n >= 0 && n < BROKER_CREDENTIALS_MAX)
-		b->wanted[n] = true;
+	if (!json_is_integer(number) || n < 0 || n >= VAULT_MAX)
+		return;
+	for (size_t i = 0; i < BROKER_SECRETS; i++)
+		if (strcmp(part ? part : parts[BROKER_SECRET_SOURCE], parts[i]) == 0)
+			b->wanted[i][n] = true;
 }
 
 static void heard(void *ctx, const json_t *message)
@@ -35,15 +46,15 @@ static void heard(void *ctx, const json_t *message)
 		keep_wanted(ctx, message);
 }
 
-int broker_link_take_wanted(struct broker_link *b, size_t from)
+bool broker_link_wants(const struct broker_link *b, size_t number, enum broker_secret part)
 {
-	for (size_t i = from; i < b->credentials.n && i < BROKER_CREDENTIALS_MAX; i++) {
-		if (!b->wanted[i])
-			continue;
-		b->wanted[i] = false;
-		return (int)i;
-	}
-	return -1;
+	return number < VAULT_MAX && b->wanted[part][number];
+}
+
+void broker_link_take_wanted(struct broker_link *b, size_t number, enum broker_secret part)
+{
+	if (number < VAULT_MAX)
+		b->wanted[part][number] = false;
 }
 
 char *broker_link_take_authority(struct broker_link *b)
@@ -148,15 +159,20 @@ static void settle(struct broker_link *b, json_t *request, int passed)
 	json_decref(answer);
 }
 
-void broker_link_give_secret(struct broker_link *b, size_t number, int pipe)
-{
-	settle(b, json_pack("{s:s, s:I}", "op", "secret", "credential", (json_int_t)number), pipe);
-}
-
-void broker_link_fail_secret(struct broker_link *b, size_t number, const char *why)
+void broker_link_give_secret(struct broker_link *b, size_t number, enum broker_secret part,
+			     int pipe)
 {
 	settle(b,
-	       json_pack("{s:s, s:I, s:s}", "op", "secret-failed", "credential", (json_int_t)number,
-			 "why", why),
+	       json_pack("{s:s, s:I, s:s}", "op", "secret", "credential", (json_int_t)number,
+			 "part", parts[part]),
+	       pipe);
+}
+
+void broker_link_fail_secret(struct broker_link *b, size_t number, enum broker_secret part,
+			     const char *why)
+{
+	settle(b,
+	       json_pack("{s:s, s:I, s:s, s:s}", "op", "secret-failed", "credential",
+			 (json_int_t)number, "part", parts[part], "why", why),
 	       -1);
 }

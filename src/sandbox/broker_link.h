@@ -12,17 +12,19 @@
 #define SG_SANDBOX_BROKER_LINK_H
 
 #include "broker/broker.h"
+#include "broker/vault.h"
 #include "sandbox/process_link.h"
 
-/* Of one broker's life, with those that a change has taken away. */
-enum { BROKER_CREDENTIALS_MAX = 256 };
+/* What of a credential the broker may want: its source, or the secret of an OAuth client. */
+enum broker_secret { BROKER_SECRET_SOURCE, BROKER_SECRET_CLIENT, BROKER_SECRETS };
 
 struct broker_link {
 	struct process_link process;
 	bool ready;
-	struct credential_list credentials;  /* by their numbers */
-	bool wanted[BROKER_CREDENTIALS_MAX]; /* by number, may be beyond them */
-	char *authority;		     /* PEM, unchecked; NULL: nothing new */
+	struct credential_list credentials; /* by their numbers */
+	/* By number, which may be beyond them: what it wants may come before its answer. */
+	bool wanted[BROKER_SECRETS][VAULT_MAX];
+	char *authority; /* PEM, unchecked; NULL: nothing new */
 };
 
 #define BROKER_LINK_NONE \
@@ -50,8 +52,9 @@ int broker_link_set_policy(struct broker_link *b, const struct policy *p, uint64
 /* The gate's end of the socket between the two. 0, or -1 with the message. */
 int broker_link_set_gate(struct broker_link *b, int fd, struct err *e) sg_must_check;
 
-/* A number that is wanted, from `from` on, or -1: then it is not wanted any more. */
-int broker_link_take_wanted(struct broker_link *b, size_t from);
+/* Is that secret wanted? And: it is seen to. */
+bool broker_link_wants(const struct broker_link *b, size_t number, enum broker_secret part);
+void broker_link_take_wanted(struct broker_link *b, size_t number, enum broker_secret part);
 
 /* What its authorities are now, the caller's, or NULL: nothing new. */
 char *broker_link_take_authority(struct broker_link *b);
@@ -60,8 +63,10 @@ char *broker_link_take_authority(struct broker_link *b);
  * What the source of a credential gave: the reading end of a pipe whose other end is closed; or why
  * it gave nothing. A broker that does not take it in time is ended, and asks as the next one.
  */
-void broker_link_give_secret(struct broker_link *b, size_t number, int pipe);
-void broker_link_fail_secret(struct broker_link *b, size_t number, const char *why);
+void broker_link_give_secret(struct broker_link *b, size_t number, enum broker_secret part,
+			     int pipe);
+void broker_link_fail_secret(struct broker_link *b, size_t number, enum broker_secret part,
+			     const char *why);
 
 /* It has ended by itself: says how, and is made ready for the next. */
 void broker_link_bury(struct broker_link *b, struct err *how);

@@ -68,11 +68,13 @@ int broker_watch_begin(struct supervisor *s, struct ruleset *rules, struct err *
 }
 
 /* What is not just certificates is refused there: the broker reads the sandbox's octets. */
-static int trust_authority(struct supervisor *s, struct err *e)
+int broker_watch_trust_authority(struct supervisor *s, struct err *e)
 {
 	_cleanup_free_ char *pem = broker_link_take_authority(&s->broker);
 
-	return pem ? ca_bundle_set_authority(&s->ca, span_of_string(pem), e) : 0;
+	if (pem && ca_bundle_set_authority(&s->ca, span_of_string(pem), e))
+		return err_prefix(e, "the authority of the broker");
+	return 0;
 }
 
 int broker_watch_await_ready(struct supervisor *s, struct err *e)
@@ -83,7 +85,7 @@ int broker_watch_await_ready(struct supervisor *s, struct err *e)
 		return 0;
 	if (broker_link_await_ready(&s->broker, e))
 		return -1;
-	if (trust_authority(s, e) == 0)
+	if (broker_watch_trust_authority(s, e) == 0)
 		return 0;
 	process_link_kill(&s->broker.process);
 	broker_link_bury(&s->broker, &how);
@@ -122,14 +124,20 @@ int broker_watch_pair(struct supervisor *s, struct err *e)
 
 void broker_watch_hear(struct supervisor *s)
 {
+	process_link_hear(&s->broker.process);
+}
+
+void broker_watch_act(struct supervisor *s)
+{
 	struct err e;
 
-	process_link_hear(&s->broker.process);
-	if (trust_authority(s, &e)) {
-		err_prefix(&e, "the broker's authority");
+	if (!s->broker.ready)
+		return;
+	if (broker_watch_trust_authority(s, &e)) {
 		supervisor_say(&e);
 		process_link_kill(&s->broker.process);
 	}
+	secret_fetch_begin(&s->fetches, &s->broker, &s->keep, &s->live.policy, mono_now());
 }
 
 void broker_watch_follow_log(struct supervisor *s)
@@ -158,6 +166,7 @@ static int begin_again(struct supervisor *s, struct err *e)
 int broker_watch_replace(struct supervisor *s, struct err *e)
 {
 	broker_link_bury(&s->broker, e);
+	secret_fetch_abandon(&s->fetches);
 	log_note_broker_restart(s, e);
 	err_prefix(e, "connections whose requests are seen are cut");
 	supervisor_say(e);
@@ -173,6 +182,7 @@ int broker_watch_replace(struct supervisor *s, struct err *e)
 
 void broker_watch_end(struct supervisor *s)
 {
+	secret_fetch_abandon(&s->fetches);
 	if (broker_link_is_there(&s->broker))
 		broker_link_leave(&s->broker);
 }

@@ -36,8 +36,14 @@ int broker_watch_pair(struct supervisor *s, struct err *e) sg_must_check;
  */
 void broker_watch_follow_log(struct supervisor *s);
 
+/* When it has told of another authority, that is trusted inside from here on. 0, or -1. */
+int broker_watch_trust_authority(struct supervisor *s, struct err *e) sg_must_check;
+
 /* It has said something. */
 void broker_watch_hear(struct supervisor *s);
+
+/* Acts on what it has said since the last time, also before the answer to a request. */
+void broker_watch_act(struct supervisor *s);
 
 /* It has ended: 0 when another has taken over, else -1 with why the sandbox is to be ended. */
 int broker_watch_replace(struct supervisor *s, struct err *e) sg_must_check;

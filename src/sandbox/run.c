@@ -350,7 +350,9 @@ static int make_plan(struct supervisor *s, const char *cwd, struct err *e)
 		return err_set(e, "bubblewrap is not installed; apt-get install bubblewrap");
 	if (check_policy(o->policy, e))
 		return -1;
-	if (live_policy_begin(&s->live, o, e) || runtime_dir_claim(&s->dir, o->name, cwd, e))
+	if (live_policy_begin(&s->live, o, e) ||
+	    secret_keep_take(&s->keep, policy_credentials(&s->live.policy), e) ||
+	    runtime_dir_claim(&s->dir, o->name, cwd, e))
 		return -1;
 	if (o->lock > 0)
 		close(o->lock);
@@ -451,6 +453,7 @@ static void take_down(struct supervisor *s)
 	airlock_close(&s->airlock);
 	publish_ports_close(s->publish, s->n_publish);
 	host_state_close(&s->host);
+	secret_keep_free(&s->keep);
 	live_policy_free(&s->live);
 	mount_check_free(s->check);
 	file_plan_free(&s->plan);

@@ -7,39 +7,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "policy/secret_from.h"
 #include "sandbox/home.h"
 #include "sandbox/secret_command.h"
 
 enum { PATH_TEXT_MAX = 4096 };
-
-/* ---- env ---- */
-
-static int read_env(const char *name, struct buf *out, struct err *e)
-{
-	const char *value = getenv(name);
-
-	if (!value)
-		return err_set(e, "the variable is not set; set it where sandgate is started");
-	if (!*value)
-		return err_set(e, "the variable is empty");
-	buf_put_text(out, value);
-	return out->full ? err_set(e, "the variable holds more than a secret may") : 0;
-}
-
-void secret_source_forget(const char *from)
-{
-	enum secret_kind kind;
-	const char *name;
-	struct err e;
-	char *value;
-
-	if (secret_from_parse(from, &kind, &name, &e) || kind != SECRET_ENV)
-		return;
-	value = getenv(name);
-	if (value)
-		explicit_bzero(value, strlen(value));
-}
 
 /* ---- file ---- */
 
@@ -96,13 +69,18 @@ static int read_file(const char *path, struct buf *out, struct err *e)
 
 /* ---- command ---- */
 
+static int time_of(const struct secret_request *r)
+{
+	return r->timeout_ms ? r->timeout_ms : SECRET_SOURCE_SECONDS * 1000;
+}
+
 static int run(const struct secret_request *r, const char *const *argv, const char *input,
 	       struct buf *out, struct err *e)
 {
 	struct secret_command c = {
 		.argv = argv,
 		.input = input,
-		.timeout_ms = r->timeout_ms ? r->timeout_ms : SECRET_SOURCE_SECONDS * 1000,
+		.timeout_ms = time_of(r),
 	};
 
 	return secret_command_run(&c, out, e);
@@ -216,9 +194,14 @@ static int read_gh(const struct secret_request *r, const char *site, struct buf 
 static int read_signed_in(const struct secret_request *r, struct buf *out, struct err *e)
 {
 	const char *site = site_of(r->host);
+	mono_t until = mono_add_ms(mono_now(), time_of(r));
 	struct err gh = {"gh is not installed"}, git = {"git is not installed"};
+	struct secret_request rest = *r;
 
-	if (read_gh(r, site, out, &gh) == 0 || read_git(r, site, out, &git) == 0)
+	if (read_gh(r, site, out, &gh) == 0)
+		return 0;
+	rest.timeout_ms = (int)mono_ms_until(mono_now(), until);
+	if (rest.timeout_ms > 0 && read_git(&rest, site, out, &git) == 0)
 		return 0;
 	return err_set(
 		e,
@@ -234,7 +217,7 @@ static int read_kind(const struct secret_request *r, enum secret_kind kind, cons
 {
 	switch (kind) {
 	case SECRET_ENV:
-		return read_env(rest, out, e);
+		return err_set(e, "a variable is kept from the start on");
 	case SECRET_FILE:
 		return read_file(rest, out, e);
 	case SECRET_COMMAND:

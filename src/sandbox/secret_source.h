@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * secret_source: the secrets of a policy's credentials, read on the person's side just before they
- * are handed over (policy/secret_from.h says which sources there are).
+ * are handed over (policy/secret_from.h says which sources there are; variables are
+ * secret_keep.h's).
  *
  * What was read stands in the caller's memory and nowhere else. Messages name the source and never
  * what it gave.
@@ -17,7 +18,7 @@ enum { SECRET_SOURCE_MAX = 16 * 1024, SECRET_SOURCE_SECONDS = 30 };
 struct secret_request {
 	const char *from; /* as in the policy */
 	const char *host; /* the credential's, for `git` */
-	int timeout_ms;	  /* of a command; 0: SECRET_SOURCE_SECONDS */
+	int timeout_ms;	  /* of its programs, together; 0: SECRET_SOURCE_SECONDS */
 };
 
 /*
@@ -27,11 +28,5 @@ struct secret_request {
  */
 int secret_source_read(const struct secret_request *r, struct buf *out,
 		       struct err *e) sg_must_check;
-
-/*
- * Wipes the value of an `env:` source from the environment of this process, as /proc shows it.
- * After the last read of it; other sources: nothing.
- */
-void secret_source_forget(const char *from);
 
 #endif

@@ -32,6 +32,8 @@
 #include "sandbox/restarts.h"
 #include "sandbox/run.h"
 #include "sandbox/runtime_dir.h"
+#include "sandbox/secret_fetch.h"
+#include "sandbox/secret_keep.h"
 #include "sandbox/terminal.h"
 
 struct supervisor {
@@ -64,6 +66,8 @@ struct supervisor {
 	struct broker_link broker; /* none, unless the policy needs one */
 	bool broker_knows_full;	   /* that the audit log cannot be written */
 	struct restarts broker_restarts;
+	struct secret_keep keep;
+	struct secret_fetches fetches;
 	uint8_t placeholder_seed[PLACEHOLDER_SEED];
 
 	struct engine engine;
