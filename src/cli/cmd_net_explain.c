@@ -3,6 +3,7 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "broker/explain_request.h"
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "cli/policy_file.h"
@@ -84,8 +85,17 @@ static int explain(struct judge *j, const struct explain_target *target, bool as
 		return err_set(e, "net explain: cannot read the host's addresses: %s",
 			       strerror(-r));
 	explain_decide(j->rules, &host, &who, target, &x);
+	explain_request(j->rules, &host, &who, &x);
 	print_explanation(&x, j, as_json);
 	return 0;
+}
+
+/* `words` are TARGET, and METHOD or NULL. */
+static int parse_words(const char *const *words, size_t n, struct explain_target *t, struct err *e)
+{
+	if (explain_parse_target(words[0], t, e))
+		return -1;
+	return n > 1 ? explain_set_method(words[1], t, e) : 0;
 }
 
 int cmd_net_explain(const struct args *a)
@@ -93,16 +103,17 @@ int cmd_net_explain(const struct args *a)
 	const char *file = args_value(a, NET_EXPLAIN_POLICY);
 	struct judge j = {.rules = NULL};
 	struct explain_target target;
+	size_t before = file ? 0 : 1;
 	struct err e;
 	int status = 0;
 
 	policy_init(&j.p.policy);
-	if (a->n_words != (file ? 1u : 2u)) {
+	if (a->n_words <= before || a->n_words > before + 2) {
 		err_set(&e, "net explain: needs a sandbox or --policy FILE, and a target; see "
 			    "\"sandgate help net explain\"");
 		return cli_fail(EXIT_USAGE, &e);
 	}
-	if (explain_parse_target(a->words[a->n_words - 1], &target, &e))
+	if (parse_words((const char *const *)a->words + before, a->n_words - before, &target, &e))
 		return cli_fail(EXIT_USAGE, &e);
 	if (file ? take_file(file, &j, &e) : take_sandbox(a->words[0], &j, &e))
 		status = cli_fail(file ? EXIT_USAGE : EXIT_SANDGATE, &e);

@@ -249,9 +249,7 @@ static void print_operations(const json_t *operations)
 		return;
 	output_text("operations\n", STYLE_STRONG);
 	json_array_foreach(operations, i, one) print_operation(one);
-	output_text("Operations are not enforced in this version: every request to these hosts "
-		    "passes.\n",
-		    STYLE_HINT);
+	output_text("A request to such a host that is none of these is refused.\n", STYLE_HINT);
 }
 
 static void print_hosts(const struct permission_view *v, const struct permission *p)

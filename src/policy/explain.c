@@ -45,12 +45,27 @@ static struct destination destination_of(const struct ruleset *rs, const struct 
 	};
 }
 
+/* A request is seen inside what is opened, and in plain HTTP that is looked into. */
+static void drop_request(struct explanation *x, struct destination *d)
+{
+	struct explain_target *t = &x->target;
+	bool usual = strcmp(t->method, "GET") == 0 && t->path[strspn(t->path, "/")] == 0;
+
+	x->request_unseen = t->method[0] && !usual;
+	t->method[0] = t->path[0] = 0;
+	d->method = d->path = NULL;
+}
+
 /* The questions of the data plane, in its order, until one is refused. */
-static void ask(const struct ruleset *rs, const struct host_prefixes *host,
-		const struct destination *d, struct verdict *v)
+static void ask(const struct ruleset *rs, const struct host_prefixes *host, struct destination *d,
+		struct explanation *x)
 {
 	struct destination asked = *d;
+	struct verdict *v = &x->verdict;
+	bool check_name;
 
+	if (x->inspects == INSPECTS_NOT && (d->port != HTTP_PORT || d->proto != PROTO_TCP))
+		drop_request(x, d);
 	if (d->name) {
 		asked.kind = DEST_LOOKUP;
 		decide(rs, host, &asked, v);
@@ -61,13 +76,20 @@ static void ask(const struct ruleset *rs, const struct host_prefixes *host,
 	asked.kind = DEST_CONNECT;
 	asked.method = asked.path = NULL;
 	decide(rs, host, &asked, v);
+	if (!v->allow)
+		return;
+	check_name = v->check_name;
+	if (!check_name && x->inspects == INSPECTS_NOT) {
+		drop_request(x, d);
+		return;
+	}
 	/* One on port 80 that is not spelt out is judged when it comes. */
-	if (!v->allow || !v->check_name || !d->name || (d->port == HTTP_PORT && !d->method))
+	if (!d->name || (d->port == HTTP_PORT && !d->method))
 		return;
 	asked = *d;
 	asked.kind = DEST_SERVER_NAME;
 	decide(rs, host, &asked, v);
-	v->check_name = true;
+	v->check_name = check_name;
 }
 
 static void describe_special(const struct host_prefixes *host, struct explanation *out)
@@ -100,9 +122,10 @@ static const char *note_of(const struct explanation *x)
 		return "whatever the address, port 53 is answered by the gate itself";
 	if (!v->allow)
 		return "";
-	if (t->path_unseen)
-		return "on this port the path is not looked at";
-	if (is_about_requests(v->rule) && !t->method[0])
+	if (x->request_unseen)
+		return "its requests are not seen: method and path are not looked at";
+	if (!t->method[0] && (is_about_requests(v->rule) || x->inspects == INSPECTS_RULES ||
+			      x->inspects == INSPECTS_OPERATIONS))
 		return "each request is judged by its method and path";
 	if (t->has_name && !t->has_addr && !v->private_ok && !v->by_literal_address)
 		return "as long as the name resolves to a public address";
@@ -111,29 +134,11 @@ static const char *note_of(const struct explanation *x)
 	return "";
 }
 
-static bool is_about_host(const struct operation *o, const struct explain_target *t)
-{
-	return !o->host || (t->has_name && strcmp(o->host, t->name.s) == 0);
-}
-
-/* A permission may say which requests it is for; that is held once requests can be seen. */
-static bool has_unheld_operations(const struct catalogue *c, const struct explanation *x)
-{
-	const struct permission *p =
-		c && x->permission[0] ? catalogue_permission(c, x->permission) : NULL;
-
-	for (size_t i = 0; p && x->verdict.allow && i < p->n_operations; i++)
-		if (is_about_host(&p->operations[i], &x->target))
-			return true;
-	return false;
-}
-
 static void describe_rest(const struct ruleset *rs, const struct host_prefixes *host,
-			  const struct catalogue *c, struct explanation *out)
+			  struct explanation *out)
 {
 	static const char through_proxy[] = "through the proxy port only";
 	bool by_proxy = out->verdict.allow && goes_by_proxy(rs, &out->target);
-	size_t n;
 
 	if (out->verdict.reason == REASON_SPECIAL_ADDRESS && out->target.has_addr) {
 		describe_special(host, out);
@@ -141,12 +146,6 @@ static void describe_rest(const struct ruleset *rs, const struct host_prefixes *
 	}
 	snprintf(out->note, sizeof(out->note), "%s%s%s", by_proxy ? through_proxy : "",
 		 by_proxy && *note_of(out) ? "; " : "", note_of(out));
-	n = strlen(out->note);
-	if (has_unheld_operations(c, out))
-		snprintf(out->note + n, sizeof(out->note) - n,
-			 "%shost-level until requests are inspected: methods and paths of `%s` are "
-			 "not looked at yet",
-			 n ? "; " : "", out->permission);
 }
 
 static void describe_rule(struct explanation *out)
@@ -159,6 +158,14 @@ static void describe_rule(struct explanation *out)
 		snprintf(out->permission, sizeof(out->permission), "%s", v->permission);
 }
 
+static enum inspects_why find_inspects(const struct ruleset *rs, const struct host_prefixes *host,
+				       const struct catalogue *c, const struct destination *d)
+{
+	if (d->proto != PROTO_TCP)
+		return INSPECTS_NOT;
+	return policy_inspects(rs, c ? c : catalogue_builtin(), host, d->name, d->addr, d->port);
+}
+
 void explain_decide(const struct ruleset *rs, const struct host_prefixes *host,
 		    const struct remedy_for *who, const struct explain_target *t,
 		    struct explanation *out)
@@ -167,19 +174,34 @@ void explain_decide(const struct ruleset *rs, const struct host_prefixes *host,
 
 	*out = (struct explanation){.target = *t};
 	d = destination_of(rs, &out->target);
-	ask(rs, host, &d, &out->verdict);
+	out->inspects = find_inspects(rs, host, who->catalogue, &d);
+	ask(rs, host, &d, out);
 	describe_rule(out);
 	/* The remedy is for the connection that was asked for, though its lookup was refused. */
 	if (!out->verdict.allow && !is_dns(t)) {
 		d.kind = DEST_CONNECT;
 		remedy_format(who, &d, out->verdict.reason, out->remedy);
 	}
-	describe_rest(rs, host, who->catalogue, out);
+	describe_rest(rs, host, out);
 }
 
 static json_t *string_or_null(const char *s)
 {
 	return s && *s ? json_string(s) : json_null();
+}
+
+/* Of what is refused nothing is opened. */
+static const char *inspected_word(const struct explanation *x)
+{
+	static const char *const words[] = {
+		[INSPECTS_RULES] = "rules",
+		[INSPECTS_OPERATIONS] = "operations",
+		[INSPECTS_CREDENTIALS] = "credentials",
+		[INSPECTS_LISTED] = "listed",
+	};
+	bool opened = x->verdict.allow || x->target.method[0];
+
+	return opened ? words[x->inspects] : NULL;
 }
 
 char *explain_print_json(const struct explanation *x)
@@ -191,17 +213,33 @@ char *explain_print_json(const struct explanation *x)
 
 	if (t->has_addr)
 		addr_format(&t->addr, addr);
-	object = json_pack("{s:s, s:i, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:i, s:s, s:o, s:o}",
-			   "verdict", x->verdict.allow ? "allow" : "deny", "step", x->verdict.step,
-			   "rule", string_or_null(x->rule), "permission",
-			   string_or_null(x->permission), "reason", reason_word(x->verdict.reason),
-			   "remedy", string_or_null(x->remedy), "note", string_or_null(x->note),
-			   "name", string_or_null(t->has_name ? t->name.s : NULL), "address",
-			   string_or_null(addr), "port", t->port, "proto", proto_word(t->proto),
-			   "method", string_or_null(t->method), "path", string_or_null(t->path));
+	object = json_pack(
+		"{s:s, s:i, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:i, s:s, s:o, s:o, "
+		"s:o, s:o, s:o}",
+		"verdict", x->verdict.allow ? "allow" : "deny", "step", x->verdict.step, "rule",
+		string_or_null(x->rule), "permission", string_or_null(x->permission), "reason",
+		reason_word(x->verdict.reason), "remedy", string_or_null(x->remedy), "note",
+		string_or_null(x->note), "name", string_or_null(t->has_name ? t->name.s : NULL),
+		"address", string_or_null(addr), "port", t->port, "proto", proto_word(t->proto),
+		"method", string_or_null(t->method), "path", string_or_null(t->path), "inspected",
+		string_or_null(inspected_word(x)), "operation", string_or_null(x->operation),
+		"operation_of", string_or_null(x->operation_of));
 	text = object ? json_dumps(object, JSON_COMPACT) : NULL;
 	json_decref(object);
 	return text;
+}
+
+static const char *inspected_text(const struct explanation *x)
+{
+	static const char *const text[] = {
+		[INSPECTS_RULES] = "its requests are seen: a rule is about methods or paths",
+		[INSPECTS_OPERATIONS] =
+			"its requests are seen: the permission is for some operations only",
+		[INSPECTS_CREDENTIALS] = "its requests are seen: a credential is added to some",
+		[INSPECTS_LISTED] = "its requests are seen: `inspect` lists it",
+	};
+
+	return inspected_word(x) ? text[x->inspects] : NULL;
 }
 
 static void put_line(struct buf *b, const char *label, const char *first, const char *between,
@@ -249,6 +287,11 @@ char *explain_print_text(const struct explanation *x)
 		put_line(&b, "rule    ", x->rule, " of permission ", x->permission);
 	else if (x->rule[0])
 		put_line(&b, "rule    ", x->rule, "", "");
+	if (x->operation_of[0])
+		put_line(&b, "request ", x->operation[0] ? x->operation : "any", ", of permission ",
+			 x->operation_of);
+	if (inspected_text(x))
+		put_line(&b, "inspect ", inspected_text(x), "", "");
 	if (x->note[0])
 		put_line(&b, "note    ", x->note, "", "");
 	if (x->remedy[0])

@@ -5,14 +5,14 @@
 #include "policy/explain.h"
 #include "policy/quote.h"
 #include "policy/rule.h"
+#include "policy/rule_entry.h"
 
 enum { HTTPS_PORT = 443 };
 
 static const struct {
 	const char *word;
 	uint16_t port;
-	bool seen; /* the gate sees the request */
-} schemes[] = {{"https", 443, false}, {"http", 80, true}, {"wss", 443, false}, {"ws", 80, true}};
+} schemes[] = {{"https", 443}, {"http", 80}, {"wss", 443}, {"ws", 80}};
 
 static int set_host(struct span host, bool brackets, struct explain_target *t, struct err *e)
 {
@@ -110,10 +110,7 @@ static int parse_url(const char *text, size_t scheme, struct explain_target *t, 
 	t->port = schemes[scheme].port;
 	if (f.has_ports && set_port(f.ports, t, e))
 		return -1;
-	if (schemes[scheme].seen && t->port == schemes[scheme].port)
-		return set_path(path, t, e);
-	t->path_unseen = path[strspn(path, "/")] != 0;
-	return 0;
+	return set_path(path, t, e);
 }
 
 static int parse(const char *text, struct explain_target *t, struct err *e)
@@ -135,4 +132,17 @@ int explain_parse_target(const char *text, struct explain_target *t, struct err 
 
 	*t = (struct explain_target){.proto = PROTO_TCP};
 	return parse(text, t, e) ? err_prefix(e, "%s", quote_string(text, shown)) : 0;
+}
+
+int explain_set_method(const char *method, struct explain_target *t, struct err *e)
+{
+	char shown[QUOTE_MAX];
+
+	if (!t->path[0])
+		return err_set(e, "%s is the method of a request; write its URL, `https://%s/`",
+			       quote_string(method, shown), t->has_name ? t->name.s : "HOST");
+	if (rule_check_method(method, e))
+		return err_prefix(e, "%s", quote_string(method, shown));
+	snprintf(t->method, sizeof(t->method), "%s", method);
+	return 0;
 }

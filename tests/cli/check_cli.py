@@ -210,7 +210,8 @@ def a_file_that_names_no_base_adds_to_the_everyday_set():
     assert json.loads(run(*explain, "api.example.com").stdout)["step"] == 3
     github = json.loads(run(*explain, "github.com").stdout)
     assert (github["verdict"], github["step"], github["permission"]) == ("allow", 5, "github")
-    assert "methods and paths of `github` are not looked at yet" in github["note"], github
+    assert github["note"] == "each request is judged by its method and path", github
+    assert (github["inspected"], github["operation"]) == ("operations", None), github
     assert json.loads(run(*explain, "example.com").stdout)["verdict"] == "deny"
 
 
@@ -282,11 +283,46 @@ def explain_says_what_would_happen():
 
 
 @check
+def explain_names_the_operation_and_what_would_admit_it():
+    write("network: standard\n", "plain.yaml")
+    explain = ("net", "explain", "--policy", "plain.yaml")
+    push = run(*explain, "https://github.com/x/y.git/git-receive-pack", "POST")
+    assert push.returncode == 0 and push.stdout.startswith("deny "), push
+    for line in ("request POST /x/y.git/git-receive-pack", "request push, of permission github:push",
+                 "remedy  sandgate run --allow github:push ..."):
+        assert line + "\n" in push.stdout, push
+    model = json.loads(run(*explain, "--json", "https://github.com/x/y.git/git-upload-pack", "POST").stdout)
+    assert (model["verdict"], model["operation"], model["operation_of"]) == ("allow", "clone and fetch", "github")
+    write("network: deny\nallow: [{host: api.example.com, methods: [GET]}]\n", "get.yaml")
+    explain = ("net", "explain", "--json", "--policy", "get.yaml", "https://api.example.com/x")
+    for method, verdict, reason in (("GET", "allow", "allowed"), ("POST", "deny", "method-not-allowed")):
+        model = json.loads(run(*explain, method).stdout)
+        assert (model["verdict"], model["reason"], model["inspected"]) == (verdict, reason, "rules"), model
+
+
+@check
+def hosts_to_open_and_to_keep_closed_are_checked():
+    write("network: open\ninspect: [api.example.com, '*.example.org:8443']\nsplice: [bank.example]\n", "tls.yaml")
+    done = run("policy", "check", "tls.yaml")
+    assert done.returncode == 0 and done.stdout.endswith(
+        'inspect: ["api.example.com", "*.example.org:8443"]\nsplice: ["bank.example"]\n'), done
+    write("network: open\ninspect: all\n", "tls.yaml")
+    assert json.loads(run("policy", "check", "--json", "tls.yaml").stdout)["settings"] == {"inspect": "all"}
+    write("network: open\ninspect: ['*.com']\n", "tls.yaml")
+    refused(run("policy", "check", "tls.yaml"), "tls.yaml:2:11", "`com` is a public suffix")
+    write("network: deny\nallow:\n  - host: a.example.com\n    methods: [GET]\nsplice: [a.example.com]\n", "tls.yaml")
+    refused(run("policy", "check", "tls.yaml"), "tls.yaml:5:10", "cannot stay closed", "leave it out of `splice`")
+
+
+@check
 def explain_wants_a_policy_and_a_target():
     write(POLICY)
     refused(run("net", "explain", "https://x.example/"), "--policy")
-    refused(run("net", "explain", "--policy", "sandgate.yaml", "name", "x.example"), "--policy")
+    refused(run("net", "explain", "--policy", "sandgate.yaml", "name", "x.example"), "write its URL")
     refused(run("net", "explain", "--policy", "sandgate.yaml", "a..b"), "a..b")
+    refused(run("net", "explain", "--policy", "sandgate.yaml", "https://a.example/", "post"), "write `POST`")
+    refused(run("net", "explain", "--policy", "sandgate.yaml", "a.example", "POST"), "write its URL, `https://a.example/`")
+    refused(run("net", "explain", "--policy", "sandgate.yaml", "a.example", "POST", "x"), "--policy")
 
 
 @check

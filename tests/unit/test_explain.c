@@ -53,13 +53,15 @@ static void assert_target(const char *text, const char *host, uint16_t port, enu
 
 static void test_targets(void **state)
 {
-	assert_target("https://api.github.com/repos/x/y", "api.github.com", 443, PROTO_TCP, "");
+	assert_target("https://api.github.com/repos/x/y", "api.github.com", 443, PROTO_TCP,
+		      "/repos/x/y");
+	assert_target("https://api.github.com", "api.github.com", 443, PROTO_TCP, "/");
 	assert_target("http://A.example/x?y#z", "a.example", 80, PROTO_TCP, "/x?y");
 	assert_target("http://a.example", "a.example", 80, PROTO_TCP, "/");
 	assert_target("http://a.example?q", "a.example", 80, PROTO_TCP, "/?q");
-	assert_target("http://a.example:8080/x", "a.example", 8080, PROTO_TCP, "");
-	assert_target("wss://a.example/socket", "a.example", 443, PROTO_TCP, "");
-	assert_target("https://[2001:db8::1]:8443/", "2001:db8::1", 8443, PROTO_TCP, "");
+	assert_target("http://a.example:8080/x", "a.example", 8080, PROTO_TCP, "/x");
+	assert_target("wss://a.example/socket", "a.example", 443, PROTO_TCP, "/socket");
+	assert_target("https://[2001:db8::1]:8443/", "2001:db8::1", 8443, PROTO_TCP, "/");
 	assert_target("db.example.com:5432", "db.example.com", 5432, PROTO_TCP, "");
 	assert_target("10.0.0.5:22/tcp", "10.0.0.5", 22, PROTO_TCP, "");
 	assert_target("10.0.0.5:53/udp", "10.0.0.5", 53, PROTO_UDP, "");
@@ -104,6 +106,23 @@ static void test_targets_refused(void **state)
 	}
 }
 
+static void test_method(void **state)
+{
+	struct explain_target t;
+	struct err e;
+
+	parse_target("https://a.example/x", &t);
+	assert_int_equal(explain_set_method("POST", &t, &e), 0);
+	assert_string_equal(t.method, "POST");
+	assert_int_equal(explain_set_method("post", &t, &e), -1);
+	assert_string_equal(e.text, "`post`: methods are in capitals; write `POST`");
+	assert_int_equal(explain_set_method("G ET", &t, &e), -1);
+	parse_target("a.example:443", &t);
+	assert_int_equal(explain_set_method("POST", &t, &e), -1);
+	assert_string_equal(
+		e.text, "`POST` is the method of a request; write its URL, `https://a.example/`");
+}
+
 static void explain(const struct ruleset *rs, const char *target, struct explanation *x)
 {
 	struct explain_target t;
@@ -123,10 +142,12 @@ static void test_json_has_the_documented_keys(void **state)
 	text = explain_print_json(&x);
 	assert_string_equal(text, "{\"verdict\":\"allow\",\"step\":3,\"rule\":\"*.example.com\","
 				  "\"permission\":null,\"reason\":\"allowed\",\"remedy\":null,"
-				  "\"note\":\"on this port the path is not looked at\","
+				  "\"note\":\"its requests are not seen: method and path are not "
+				  "looked at\","
 				  "\"name\":\"api.example.com\","
 				  "\"address\":null,\"port\":443,\"proto\":\"tcp\",\"method\":null,"
-				  "\"path\":null}");
+				  "\"path\":null,\"inspected\":null,\"operation\":null,"
+				  "\"operation_of\":null}");
 	free(text);
 	explain(rs, "db.example.org:22", &x);
 	text = explain_print_json(&x);
@@ -136,7 +157,8 @@ static void test_json_has_the_documented_keys(void **state)
 			    "\"remedy\":\"sandgate run --allow db.example.org:22 ...\","
 			    "\"note\":null,"
 			    "\"name\":\"db.example.org\",\"address\":null,\"port\":22,"
-			    "\"proto\":\"tcp\",\"method\":null,\"path\":null}");
+			    "\"proto\":\"tcp\",\"method\":null,\"path\":null,"
+			    "\"inspected\":null,\"operation\":null,\"operation_of\":null}");
 	free(text);
 	ruleset_free(rs);
 }
@@ -209,15 +231,20 @@ static void test_a_permission_is_named(void **state)
 	text = explain_print_text(&x);
 	assert_string_equal(
 		text, "allow   github.example, port 443, tcp\n"
+		      "request GET /a/b\n"
 		      "step    5, permissions\n"
 		      "rule    github.example of permission github\n"
-		      "note    on this port the path is not looked at; host-level until requests "
-		      "are inspected: methods and paths of `github` are not looked at yet\n");
+		      "inspect its requests are seen: the permission is for some operations only\n"
+		      "note    as long as the name resolves to a public address\n");
 	free(text);
 	text = explain_print_json(&x);
 	assert_non_null(strstr(text, "\"rule\":\"github.example\",\"permission\":\"github\""));
 	free(text);
-	/* a permission without operations leaves nothing unheld */
+	/* of no request in particular */
+	explain_with_catalogue(rs, "github.example", &x);
+	assert_int_equal(x.inspects, INSPECTS_OPERATIONS);
+	assert_string_equal(x.note, "each request is judged by its method and path");
+	/* a permission without operations lets everything through */
 	explain_with_catalogue(rs, "crash.example", &x);
 	assert_string_equal(x.permission, "error-reports");
 	assert_string_equal(x.note, "as long as the name resolves to a public address");
@@ -227,6 +254,39 @@ static void test_a_permission_is_named(void **state)
 	assert_int_equal(x.verdict.reason, REASON_PORT_NOT_ALLOWED);
 	assert_string_equal(x.permission, "github");
 	assert_string_equal(x.note, "");
+	ruleset_free(rs);
+}
+
+/* Inside TLS a rule about requests is held as in plain HTTP. */
+static void test_requests_inside_tls(void **state)
+{
+	struct ruleset *rs =
+		compile("network: deny\n"
+			"allow:\n"
+			"  - {host: get.example.org, methods: [GET], paths: [/a]}\n"
+			"  - {host: all.example.org}\n"
+			"deny: [{host: all.example.org, ports: [443], methods: [PUT]}]\n"
+			"inspect: [seen.example.org]\n");
+	struct explain_target t;
+	struct explanation x;
+	struct err e;
+
+	explain(rs, "https://get.example.org/a", &x);
+	assert_true(x.verdict.allow);
+	assert_int_equal(x.inspects, INSPECTS_RULES);
+	assert_string_equal(x.target.path, "/a");
+	explain(rs, "https://get.example.org/b", &x);
+	assert_int_equal(x.verdict.reason, REASON_PATH_NOT_ALLOWED);
+	explain(rs, "get.example.org", &x);
+	assert_true(x.verdict.allow);
+	assert_string_equal(x.note, "each request is judged by its method and path");
+	parse_target("https://all.example.org/", &t);
+	assert_int_equal(explain_set_method("PUT", &t, &e), 0);
+	explain_decide(rs, NULL, &(struct remedy_for){0}, &t, &x);
+	assert_int_equal(x.verdict.reason, REASON_DENIED_BY_RULE);
+	/* that it is seen admits nothing */
+	explain(rs, "https://seen.example.org/", &x);
+	assert_int_equal(x.verdict.reason, REASON_NOT_IN_POLICY);
 	ruleset_free(rs);
 }
 
@@ -515,9 +575,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_targets),
 		cmocka_unit_test(test_targets_refused),
+		cmocka_unit_test(test_method),
 		cmocka_unit_test(test_json_has_the_documented_keys),
 		cmocka_unit_test(test_text_is_for_a_person),
 		cmocka_unit_test(test_a_permission_is_named),
+		cmocka_unit_test(test_requests_inside_tls),
 		cmocka_unit_test(test_own_rules_and_the_organisation_come_first),
 		cmocka_unit_test(test_the_first_refusal_is_told),
 		cmocka_unit_test(test_remedies_work),
