@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/base64.h"
+#include "base/buf.h"
 #include "base/compiler.h"
 #include "sandbox/ca_store.h"
 #include "sandbox/pem.h"
@@ -17,29 +19,39 @@ const char *const ca_bundle_names[CA_FILES] = {
 	[CA_BUNDLE] = "ca-bundle.pem",
 	[CA_EXTRA] = "ca-extra.pem",
 	[CA_STORE] = "ca-store.p12",
+	[CA_POLICY] = "ca-policy.json",
 };
 
-/* Ours first, then Debian and Arch; Fedora and RHEL; openSUSE; Alpine. What is not there is none. */
+#define MANAGED "/policies/managed/sandgate.json"
+
+/*
+ * Ours first, then Debian and Arch; Fedora and RHEL; openSUSE; Alpine. What is not there is none.
+ * At the end Chromium, as Debian and Playwright have it, and Chrome, which need not be installed.
+ */
 static const struct {
 	const char *path;
 	enum ca_file file;
-	bool needed;
+	const char *within; /* as in struct file_over */
 } places[] = {
-	{SANDBOX_CA_BUNDLE, CA_BUNDLE, true},
-	{SANDBOX_CA_EXTRA, CA_EXTRA, true},
-	{SANDBOX_CA_STORE, CA_STORE, true},
-	{"/etc/ssl/certs/ca-certificates.crt", CA_BUNDLE, false},
-	{"/etc/ca-certificates/extracted/tls-ca-bundle.pem", CA_BUNDLE, false},
-	{"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", CA_BUNDLE, false},
-	{"/etc/pki/tls/certs/ca-bundle.crt", CA_BUNDLE, false},
-	{"/etc/pki/tls/cert.pem", CA_BUNDLE, false},
-	{"/etc/ssl/ca-bundle.pem", CA_BUNDLE, false},
-	{"/var/lib/ca-certificates/ca-bundle.pem", CA_BUNDLE, false},
-	{"/etc/ssl/cert.pem", CA_BUNDLE, false},
-	{"/etc/ssl/certs/java/cacerts", CA_STORE, false},
-	{"/etc/pki/ca-trust/extracted/java/cacerts", CA_STORE, false},
-	{"/etc/pki/java/cacerts", CA_STORE, false},
-	{"/var/lib/ca-certificates/java-cacerts", CA_STORE, false},
+	{SANDBOX_CA_BUNDLE, CA_BUNDLE, SANDBOX_FILES},
+	{SANDBOX_CA_EXTRA, CA_EXTRA, SANDBOX_FILES},
+	{SANDBOX_CA_STORE, CA_STORE, SANDBOX_FILES},
+	{"/etc/ssl/certs/ca-certificates.crt", CA_BUNDLE, NULL},
+	{"/etc/ca-certificates/extracted/tls-ca-bundle.pem", CA_BUNDLE, NULL},
+	{"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", CA_BUNDLE, NULL},
+	{"/etc/pki/tls/certs/ca-bundle.crt", CA_BUNDLE, NULL},
+	{"/etc/pki/tls/cert.pem", CA_BUNDLE, NULL},
+	{"/etc/ssl/ca-bundle.pem", CA_BUNDLE, NULL},
+	{"/var/lib/ca-certificates/ca-bundle.pem", CA_BUNDLE, NULL},
+	{"/etc/ssl/cert.pem", CA_BUNDLE, NULL},
+	{"/etc/ssl/certs/java/cacerts", CA_STORE, NULL},
+	{"/etc/pki/ca-trust/extracted/java/cacerts", CA_STORE, NULL},
+	{"/etc/pki/java/cacerts", CA_STORE, NULL},
+	{"/var/lib/ca-certificates/java-cacerts", CA_STORE, NULL},
+	{"/etc/chromium" MANAGED, CA_POLICY, "/etc/chromium"},
+	{"/etc/chromium-browser" MANAGED, CA_POLICY, "/etc/chromium-browser"},
+	{"/etc/opt/chrome" MANAGED, CA_POLICY, "/etc/opt"},
+	{"/etc/opt/chrome_for_testing" MANAGED, CA_POLICY, "/etc/opt"},
 };
 
 static_assert(sg_array_len(places) < CA_BUNDLE_PLACES, "and one for the end of the list");
@@ -67,13 +79,21 @@ static int make_file(struct ca_bundle *b, enum ca_file which, int dir)
 	return fd < 0 || fchmod(fd, 0444) < 0 ? -errno : 0;
 }
 
+/* White space in lines that are not too many to be read one by one. */
+static void fill(uint8_t *p, size_t n)
+{
+	memset(p, ' ', n);
+	for (size_t i = 63; i < n; i += 64)
+		p[i] = '\n';
+}
+
 /* 0 or -errno. */
 static int make_pem(struct ca_bundle *b, enum ca_file which, int dir, struct span host)
 {
 	uint8_t blank[CA_BUNDLE_HEAD];
 	int rc = make_file(b, which, dir);
 
-	memset(blank, '\n', sizeof(blank));
+	fill(blank, sizeof(blank));
 	if (rc == 0)
 		rc = write_at(b->fd[which], span_of(blank, sizeof(blank)), 0);
 	return rc ? rc : write_at(b->fd[which], host, sizeof(blank));
@@ -94,6 +114,36 @@ static int make_store(struct ca_bundle *b, int dir)
 	return rc;
 }
 
+/* A policy of Chromium's that names the authorities; false when they do not fit. */
+static bool write_policy(struct span pem, uint8_t out[CA_BUNDLE_HEAD])
+{
+	uint8_t room[PEM_CERTIFICATE_MAX];
+	char text[BASE64_TEXT(PEM_CERTIFICATE_MAX) + 1];
+	struct buf b = buf_of(out, CA_BUNDLE_HEAD);
+	struct span der;
+
+	fill(out, CA_BUNDLE_HEAD);
+	buf_put_text(&b, "{\"CACertificates\": [");
+	for (const char *between = "\""; pem_next_certificate(&pem, room, &der); between = ", \"") {
+		base64_print(der, text);
+		buf_put_text(&b, between);
+		buf_put_text(&b, text);
+		buf_put_text(&b, "\"");
+	}
+	buf_put_text(&b, "]}");
+	return !b.full;
+}
+
+static int make_policy(struct ca_bundle *b, int dir)
+{
+	uint8_t none[CA_BUNDLE_HEAD];
+	int rc = make_file(b, CA_POLICY, dir);
+
+	if (rc == 0 && !write_policy(span_of("", 0), none))
+		rc = -EMSGSIZE;
+	return rc ? rc : write_at(b->fd[CA_POLICY], span_of(none, sizeof(none)), 0);
+}
+
 static int make_files(struct ca_bundle *b, int dir, const char *path)
 {
 	int rc;
@@ -104,6 +154,8 @@ static int make_files(struct ca_bundle *b, int dir, const char *path)
 	rc = make_pem(b, CA_BUNDLE, dir, ca_bundle_host(b));
 	if (rc == 0)
 		rc = make_pem(b, CA_EXTRA, dir, trusted_span(&b->host.extra));
+	if (rc == 0)
+		rc = make_policy(b, dir);
 	return rc ? rc : make_store(b, dir);
 }
 
@@ -128,7 +180,7 @@ void ca_bundle_places(const struct ca_bundle *b, struct file_over out[CA_BUNDLE_
 
 	for (size_t i = 0; i < n; i++)
 		out[i] = (struct file_over){places[i].path, b->path[places[i].file],
-					    places[i].needed};
+					    places[i].within};
 	out[n] = (struct file_over){0};
 }
 
@@ -137,24 +189,48 @@ struct span ca_bundle_host(const struct ca_bundle *b)
 	return trusted_span(&b->host.text);
 }
 
+/* What stands for the authorities in each file. */
+struct heads {
+	uint8_t pem[CA_BUNDLE_HEAD], policy[CA_BUNDLE_HEAD], store[CA_STORE_HEAD];
+};
+
+/* False when they do not fit. */
+static bool make_heads(struct span pem, struct heads *h)
+{
+	/* The white space after the last of them stays. */
+	if (pem.n >= sizeof(h->pem) || !ca_store_head(pem, h->store) ||
+	    !write_policy(pem, h->policy))
+		return false;
+	fill(h->pem, sizeof(h->pem));
+	memcpy(h->pem, pem.p, pem.n);
+	h->pem[pem.n] = '\n';
+	return true;
+}
+
+static int write_heads(const struct ca_bundle *b, const struct heads *h)
+{
+	struct span pem = span_of(h->pem, sizeof(h->pem));
+	int rc = write_at(b->fd[CA_BUNDLE], pem, 0);
+
+	if (rc == 0)
+		rc = write_at(b->fd[CA_EXTRA], pem, 0);
+	if (rc == 0)
+		rc = write_at(b->fd[CA_POLICY], span_of(h->policy, sizeof(h->policy)), 0);
+	return rc ? rc
+		  : write_at(b->fd[CA_STORE], span_of(h->store, sizeof(h->store)), b->store_head);
+}
+
 int ca_bundle_set_authority(struct ca_bundle *b, struct span pem, struct err *e)
 {
-	uint8_t head[CA_BUNDLE_HEAD], store[CA_STORE_HEAD];
+	struct heads h;
 	int rc;
 
 	if (!pem_is_certificates(pem))
 		return err_set(e, "the sandbox's authority: it is no certificate");
-	/* The line feed after the last of them stays. */
-	if (pem.n >= sizeof(head) || !ca_store_head(pem, store))
+	if (!make_heads(pem, &h))
 		return err_set(e, "the sandbox's authorities: more than %d KiB of certificates",
 			       CA_BUNDLE_HEAD / 1024);
-	memset(head, '\n', sizeof(head));
-	memcpy(head, pem.p, pem.n);
-	rc = write_at(b->fd[CA_BUNDLE], span_of(head, sizeof(head)), 0);
-	if (rc == 0)
-		rc = write_at(b->fd[CA_EXTRA], span_of(head, sizeof(head)), 0);
-	if (rc == 0)
-		rc = write_at(b->fd[CA_STORE], span_of(store, sizeof(store)), b->store_head);
+	rc = write_heads(b, &h);
 	return rc ? err_set(e, "the certificates of the sandbox: %s", err_why(-rc)) : 0;
 }
 

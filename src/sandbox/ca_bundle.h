@@ -2,11 +2,11 @@
 /*
  * ca_bundle: whom the programs in a sandbox trust.
  *
- * Theory of operation. Three files in the sandbox's folder of the registry (runtime_dir.h), which
- * its programs see read-only: a bundle of PEM; the same as a PKCS#12 store for Java; and PEM of what
- * Node trusts besides its own list, which it reads whole at each start of each program. Each begins
- * with a block of fixed size for the sandbox's own authorities, empty (line feeds; a bag
- * that readers pass over) as long as there is no broker, and goes on with what the host trusts.
+ * Theory of operation. Four files in the sandbox's folder of the registry (runtime_dir.h), which
+ * its programs see read-only: a bundle of PEM; the same as a PKCS#12 store for Java; PEM of what Node
+ * trusts besides its own list, which it reads whole at each start of each program; and a policy for
+ * Chromium, which has a list of its own. Each begins with a block of fixed size for the sandbox's own authorities, empty (white space; a
+ * bag that readers pass over) as long as there is no broker, and goes on with what the host trusts.
  * A new authority is one pwrite into that block: no length after it changes, and what is mounted,
  * opened or found by a variable stays the same file. A reader at that very moment sees the old
  * block, the new one, or the old one with the beginning of the new.
@@ -23,10 +23,10 @@
 #include "sandbox/file_system.h"
 #include "sandbox/host_bundle.h"
 
-/* Of the block for the authorities: about a dozen, each constrained to a few dozen names. */
-enum { CA_BUNDLE_HEAD = 16 * 1024 };
+/* Of the block for the authorities: one that is constrained to 300 names has 8 KiB. */
+enum { CA_BUNDLE_HEAD = 64 * 1024 };
 
-enum ca_file { CA_BUNDLE, CA_EXTRA, CA_STORE, CA_FILES };
+enum ca_file { CA_BUNDLE, CA_EXTRA, CA_STORE, CA_POLICY, CA_FILES };
 
 /* Inside. */
 #define SANDBOX_CA_BUNDLE SANDBOX_FILES "/ca-bundle.pem"
@@ -43,7 +43,7 @@ struct ca_bundle {
 	size_t store_head;	       /* where the authorities are in the store */
 };
 
-#define CA_BUNDLE_NONE ((struct ca_bundle){.fd = {-1, -1, -1}})
+#define CA_BUNDLE_NONE ((struct ca_bundle){.fd = {-1, -1, -1, -1}})
 
 /*
  * Reads what the host trusts and makes the files in the folder `dir`, whose path is `path`, without
@@ -56,7 +56,7 @@ int ca_bundle_open(struct ca_bundle *b, const struct host_bundle_request *r, int
  * What the files stand in for inside: where they are found by the variables of environment.c, and
  * the places of the distributions. `out` has room for CA_BUNDLE_PLACES; the paths are b's.
  */
-enum { CA_BUNDLE_PLACES = 16 };
+enum { CA_BUNDLE_PLACES = 24 };
 void ca_bundle_places(const struct ca_bundle *b, struct file_over out[CA_BUNDLE_PLACES]);
 
 /* Whom the host trusts: PEM, of b; for the broker. */

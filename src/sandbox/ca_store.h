@@ -15,8 +15,8 @@
 #include "base/buf.h"
 #include "base/compiler.h"
 
-/* The first SafeContents: room for what PEM of two thirds of that holds. */
-enum { CA_STORE_HEAD = 24 * 1024 };
+/* The first SafeContents: room for what 64 KiB of PEM hold; less than that, for its length. */
+enum { CA_STORE_HEAD = 60 * 1024 };
 
 struct ca_store {
 	uint8_t *p; /* allocated: the file, with an empty head */

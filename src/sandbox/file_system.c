@@ -7,6 +7,7 @@
 
 #include "base/compiler.h"
 #include "sandbox/file_hold.h"
+#include "sandbox/file_opened.h"
 #include "sandbox/file_plan.h"
 #include "sandbox/file_tables.h"
 #include "sandbox/file_view.h"
@@ -463,7 +464,7 @@ static int add_texts(struct planner *b)
 
 /* --- files of the host's that stand in for others --- */
 
-static int add_over(struct planner *b, const struct file_over *o)
+static void add_over(struct planner *b, const struct file_over *o)
 {
 	char real[PATH_MAX];
 	struct mount m = {.kind = MOUNT_RO,
@@ -472,22 +473,18 @@ static int add_over(struct planner *b, const struct file_over *o)
 			  .source = (char *)o->source,
 			  .checked = true};
 
-	if (!file_view_resolve(b->p, b->r->host, o->path, real))
-		return o->needed ? err_set(b->e, "%s: the path is too long", o->path) : 0;
 	/* Distributions have links from one of these places to another. */
-	if (is_planned(b->p, real))
-		return 0;
-	if (o->needed || file_plan_look(b->p, b->r->host, real) == PATH_FILE)
+	if (!file_view_resolve(b->p, b->r->host, o->path, real) || is_planned(b->p, real))
+		return;
+	if (file_plan_look(b->p, b->r->host, real) == PATH_FILE ||
+	    (o->within && file_opened_place(b->r, b->p, o->within, real)))
 		file_plan_add(b->p, &m);
-	return 0;
 }
 
-static int add_overs(struct planner *b)
+static void add_overs(struct planner *b)
 {
 	for (const struct file_over *o = b->r->over; o && o->path; o++)
-		if (add_over(b, o))
-			return -1;
-	return 0;
+		add_over(b, o);
 }
 
 /* --- the order --- */
@@ -514,7 +511,10 @@ static int build(struct planner *b)
 	if (b->p->failed)
 		return err_set(b->e, "out of memory");
 	if (add_named(b, "--ro", MOUNT_RO, b->r->ro) || add_named(b, "--rw", MOUNT_RW, b->r->rw) ||
-	    add_hidden(b) || add_texts(b) || add_overs(b) || file_hold_places(b->r, b->p, b->e))
+	    add_hidden(b) || add_texts(b))
+		return -1;
+	add_overs(b);
+	if (file_hold_places(b->r, b->p, b->e))
 		return -1;
 	choose_workdir(b);
 	if (b->p->failed)

@@ -53,11 +53,14 @@ struct file_plan {
 	bool failed;   /* out of memory on the way */
 };
 
-/* The host's file `source`, which may change, over a file that the sandbox sees at `path`. */
+/*
+ * The host's file `source`, which may change, over the file that the sandbox sees at `path`; where
+ * none is, it is put there if there is the folder `within`.
+ */
 struct file_over {
 	const char *path; /* NULL ends a list */
 	const char *source;
-	bool needed; /* in a place of the sandbox's own: there also where no file is */
+	const char *within; /* above path; or NULL */
 };
 
 struct file_request {

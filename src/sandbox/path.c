@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/path.h"
 
+#include <dirent.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -30,7 +31,22 @@ static bool host_link(const void *ctx, const char *path, char *out, size_t cap)
 	return true;
 }
 
-const struct tree host_tree = {.kind = host_kind, .link = host_link};
+static bool host_each(const void *ctx, const char *path, bool (*fn)(void *arg, const char *name),
+		      void *arg)
+{
+	DIR *d = opendir(path);
+	struct dirent *entry;
+	bool ok = d != NULL;
+
+	while (ok && (entry = readdir(d)))
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+			ok = fn(arg, entry->d_name);
+	if (d)
+		closedir(d);
+	return ok;
+}
+
+const struct tree host_tree = {.kind = host_kind, .link = host_link, .each = host_each};
 
 bool path_holds(const char *a, const char *b)
 {

@@ -20,6 +20,12 @@ struct tree {
 	enum path_kind (*kind)(const void *ctx, const char *path);
 	/* What the link holds, NUL-terminated; false when it cannot be read or does not fit. */
 	bool (*link)(const void *ctx, const char *path, char *out, size_t cap);
+	/*
+	 * The names in a folder, until fn says false; false then, and when it cannot be read. NULL:
+	 * there is no way to ask.
+	 */
+	bool (*each)(const void *ctx, const char *path, bool (*fn)(void *arg, const char *name),
+		     void *arg);
 };
 
 /* The host's files. */
