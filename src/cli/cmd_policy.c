@@ -9,19 +9,6 @@
 #include "sandbox/run.h"
 #include "sandbox/sources.h"
 
-/* A credential that no request can reach is most likely a rule that was forgotten. */
-static void note_idle(const struct ruleset *rs, struct err *note)
-{
-	const struct credential *idle = credential_find_idle(rs);
-	char text[CREDENTIAL_TEXT_MAX];
-
-	note->text[0] = 0;
-	if (idle)
-		err_set(note,
-			"the credential %s is never used: no rule admits %s; add it under `allow`",
-			credential_describe(idle, text), idle->host);
-}
-
 /* As `run --policy` would: parsed, valid as a whole, its permissions known, and it compiles. */
 static int load(const char *path, const struct sources *from, struct policy *p, struct err *note,
 		struct err *e)
@@ -36,7 +23,8 @@ static int load(const char *path, const struct sources *from, struct policy *p, 
 	rs = ruleset_compile(p, 1, e);
 	if (!rs)
 		return -1;
-	note_idle(rs, note);
+	note->text[0] = 0;
+	(void)credentials_note_idle(rs, note);
 	ruleset_free(rs);
 	return 0;
 }

@@ -17,33 +17,20 @@ static bool is_admitted(const struct ruleset *rs, const struct credential *c)
 	return v.allow;
 }
 
-const struct credential *credential_find_idle(const struct ruleset *rs)
+bool credentials_note_idle(const struct ruleset *rs, struct err *note)
 {
 	const struct credential_list *list = &ruleset_policy(rs)->credentials;
+	char text[CREDENTIAL_TEXT_MAX];
 
-	for (size_t i = 0; i < list->n; i++)
-		if (!is_admitted(rs, &list->v[i]))
-			return &list->v[i];
-	return NULL;
-}
+	for (size_t i = 0; i < list->n; i++) {
+		const struct credential *c = &list->v[i];
 
-int credentials_refuse_start(const struct ruleset *rs, struct err *e)
-{
-	const struct credential_list *list = &ruleset_policy(rs)->credentials;
-	const struct credential *idle = credential_find_idle(rs);
-	char shown[CREDENTIAL_TEXT_MAX], also[CREDENTIAL_TEXT_MAX + 128] = "";
-
-	if (list->n == 0)
-		return 0;
-	if (idle)
-		snprintf(
-			also, sizeof(also),
-			"; besides, no rule admits %s, which a credential does not do by itself: add it "
-			"under `allow`",
-			idle->host);
-	return err_set(
-		e,
-		"the credential %s needs the broker, which this version does not start; take "
-		"`credentials` out of the policy%s",
-		credential_describe(&list->v[0], shown), also);
+		if (is_admitted(rs, c))
+			continue;
+		err_set(note,
+			"the credential %s is never used: no rule admits %s; add it under `allow`",
+			credential_describe(c, text), c->host);
+		return true;
+	}
+	return false;
 }

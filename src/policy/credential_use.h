@@ -6,14 +6,11 @@
 #include "policy/credential.h"
 #include "policy/decide.h"
 
-/* Being bound to a host does not allow it. The first credential whose host no rule admits, or NULL.
- */
-const struct credential *credential_find_idle(const struct ruleset *rs);
-
 /*
- * Refuses to start with a policy that has credentials: without the broker its commands would go out
- * without them. 0 when it has none, else -1 with the message.
+ * Being bound to a host does not allow it, and a credential that no request can reach is most likely
+ * a rule that was forgotten. True, with the message, when there is one among those that the person
+ * wrote.
  */
-int credentials_refuse_start(const struct ruleset *rs, struct err *e) sg_must_check;
+bool credentials_note_idle(const struct ruleset *rs, struct err *note);
 
 #endif

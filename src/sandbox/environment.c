@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "broker/placeholder.h"
 #include "sandbox/ca_bundle.h"
 
 #define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -111,6 +112,20 @@ static bool is_passed(const char *pair)
 	return false;
 }
 
+static void put_placeholders(struct list *l, const struct environment_request *r)
+{
+	char placeholder[PLACEHOLDER_N + 1];
+
+	for (size_t i = 0; r->credentials && i < r->credentials->n; i++) {
+		const struct credential *c = &r->credentials->v[i];
+
+		if (!c->env)
+			continue;
+		placeholder_make(r->placeholder_seed, c, placeholder);
+		list_set(l, c->env, placeholder);
+	}
+}
+
 const char *environment_get(char *const *env, const char *name)
 {
 	size_t n = strlen(name);
@@ -137,6 +152,7 @@ char **environment_build(const struct environment_request *r)
 	list_set(&l, "SANDGATE", r->sandbox);
 	for (size_t i = 0; r->authority && i < sg_array_len(authority); i++)
 		list_set(&l, authority[i].name, authority[i].value);
+	put_placeholders(&l, r);
 	for (const char *const *p = r->added; p && *p; p++)
 		list_put(&l, strdup(*p));
 	if (!l.failed)

@@ -11,15 +11,20 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "policy/credential.h"
+
 struct environment_request {
-	char *const *person;	  /* the person's environment, NULL-terminated */
-	const char *sandbox;	  /* its name */
-	const char *home;	  /* HOME inside */
-	const char *user;	  /* USER and LOGNAME inside; NULL: the person's */
-	const char *workdir;	  /* PWD */
-	const char *apt_config;	  /* APT_CONFIG, or NULL */
-	bool authority;		  /* there is a bundle of certificates (ca_bundle.h) */
-	const char *const *added; /* --env "K=V", the last one wins; may be NULL */
+	char *const *person;	/* the person's environment, NULL-terminated */
+	const char *sandbox;	/* its name */
+	const char *home;	/* HOME inside */
+	const char *user;	/* USER and LOGNAME inside; NULL: the person's */
+	const char *workdir;	/* PWD */
+	const char *apt_config; /* APT_CONFIG, or NULL */
+	bool authority;		/* there is a bundle of certificates (ca_bundle.h) */
+	/* Those with a variable get a placeholder made from the seed in it; NULL: none. */
+	const struct credential_list *credentials;
+	const uint8_t *placeholder_seed; /* PLACEHOLDER_SEED octets */
+	const char *const *added;	 /* --env "K=V", the last one wins; may be NULL */
 };
 
 /* NULL-terminated, each string and the array allocated; NULL without memory. */

@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "policy/credential_use.h"
 #include "sandbox/broker_watch.h"
 #include "sandbox/command_path.h"
 #include "sandbox/environment.h"
@@ -183,6 +184,8 @@ static int make_environment(struct supervisor *s, struct err *e)
 		.workdir = s->plan.workdir,
 		.apt_config = s->options->as_root ? SANDBOX_APT_CONFIG : NULL,
 		.authority = s->networked,
+		.credentials = policy_credentials(&s->live.policy),
+		.placeholder_seed = s->placeholder_seed,
 		.added = s->options->env,
 	};
 
@@ -209,14 +212,20 @@ static int begin_logs(struct supervisor *s, struct err *e)
 	return 0;
 }
 
+/* What goes out of this process is a child's: nothing may be forked before. */
+static int take_secrets(struct supervisor *s, struct err *e)
+{
+	if (getrandom(s->placeholder_seed, sizeof(s->placeholder_seed), 0) !=
+	    sizeof(s->placeholder_seed))
+		return err_set(e, "random octets for placeholders: %s", err_why(errno));
+	return secret_keep_take(&s->keep, policy_credentials(&s->live.policy), e);
+}
+
 /* The broker makes itself ready while the rest is made. */
 static int begin_broker(struct supervisor *s, struct err *e)
 {
 	if (host_state_open(&s->host, &s->options->sources->settings, e))
 		return -1;
-	if (getrandom(s->placeholder_seed, sizeof(s->placeholder_seed), 0) !=
-	    sizeof(s->placeholder_seed))
-		return err_set(e, "random octets for placeholders: %s", err_why(errno));
 	return broker_watch_begin(s, NULL, e);
 }
 
@@ -269,6 +278,8 @@ static void say_first_lines(const struct supervisor *s)
 		err_set(&e, "%s", s->plan.warning);
 		supervisor_say(&e);
 	}
+	if (credentials_note_idle(s->live.rules, &e))
+		supervisor_say(&e);
 	for (char *const *note = s->ca.host.notes; *note; note++) {
 		err_set(&e, "%s", *note);
 		supervisor_say(&e);
@@ -350,8 +361,7 @@ static int make_plan(struct supervisor *s, const char *cwd, struct err *e)
 		return err_set(e, "bubblewrap is not installed; apt-get install bubblewrap");
 	if (check_policy(o->policy, e))
 		return -1;
-	if (live_policy_begin(&s->live, o, e) ||
-	    secret_keep_take(&s->keep, policy_credentials(&s->live.policy), e) ||
+	if (live_policy_begin(&s->live, o, e) || take_secrets(s, e) ||
 	    runtime_dir_claim(&s->dir, o->name, cwd, e))
 		return -1;
 	if (o->lock > 0)

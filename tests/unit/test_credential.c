@@ -194,37 +194,34 @@ static void what_is_printed_reads_back(void **state)
 	}
 }
 
-static const char *refusal(const char *text, struct err *e)
+static const char *idle(const char *text, struct err *e)
 {
 	struct policy p;
 	struct ruleset *rs;
-	int rc;
+	bool idle;
 
 	if (policy_parse(span_of_string(text), POLICY_YAML, "f", &p, e))
 		fail_msg("%s", e->text);
 	rs = ruleset_compile(&p, 1, e);
 	assert_non_null(rs);
-	rc = credentials_refuse_start(rs, e);
+	idle = credentials_note_idle(rs, e);
 	ruleset_free(rs);
 	policy_free(&p);
-	return rc ? e->text : NULL;
+	return idle ? e->text : NULL;
 }
 
-/* Nothing runs without the credential that its policy says it has. */
-static void without_the_broker_nothing_starts(void **state)
+static void one_that_no_request_can_reach_is_said(void **state)
 {
 	struct err e;
 
-	assert_null(refusal("network: deny\nallow: [a.example]\n", &e));
+	assert_null(idle("network: deny\nallow: [a.example]\n", &e));
+	assert_null(idle("network: deny\nallow: [a.example]\n" PREFIX "{" OK "}\n", &e));
 	assert_string_equal(
-		refusal("network: deny\nallow: [a.example]\n" PREFIX "{" OK "}\n", &e),
-		"the credential X-Key at a.example needs the broker, which this version does not start; "
-		"take `credentials` out of the policy");
-	assert_non_null(
-		strstr(refusal("network: deny\nallow: [b.example]\n" PREFIX "{" OK "}\n", &e),
-		       "no rule admits a.example, which a credential does not do by itself"));
+		idle("network: deny\nallow: [b.example]\n" PREFIX "{" OK "}\n", &e),
+		"the credential X-Key at a.example is never used: no rule admits a.example; "
+		"add it under `allow`");
 	assert_non_null(strstr(
-		refusal("network: deny\nallow: [a.example]\n" PREFIX "{" OK ", port: 8443}\n", &e),
+		idle("network: deny\nallow: [a.example]\n" PREFIX "{" OK ", port: 8443}\n", &e),
 		"no rule admits a.example"));
 }
 
@@ -322,7 +319,7 @@ int main(void)
 		cmocka_unit_test(what_is_wrong_is_said),
 		cmocka_unit_test(entries_that_contradict_are_refused),
 		cmocka_unit_test(what_is_printed_reads_back),
-		cmocka_unit_test(without_the_broker_nothing_starts),
+		cmocka_unit_test(one_that_no_request_can_reach_is_said),
 		cmocka_unit_test(permissions_have_their_credentials),
 		cmocka_unit_test(what_the_person_wrote_for_a_host_stays),
 		cmocka_unit_test(every_permission_that_signs_in_has_some),
