@@ -128,6 +128,31 @@ static struct remedy *slot_of(struct event_printer *p, const struct record *r)
 	return &p->remedies[(hash ^ r->port) % REMEDIES];
 }
 
+static bool is_on(char *const *on, const char *id)
+{
+	while (on && *on && strcmp(*on, id) != 0)
+		on++;
+	return on && *on;
+}
+
+/*
+ * Of a refused request the broker, which saw all of it, says which permission is for it. What it
+ * says is looked up: it reads the sandbox's octets.
+ */
+static bool offer_permission(const struct event_printer *p, const struct remedy_for *who,
+			     const struct record *r, char *out)
+{
+	const struct permission *offered =
+		r->method[0] && r->permission[0] && p->catalogue
+			? catalogue_permission(p->catalogue, r->permission)
+			: NULL;
+
+	if (!offered || is_on(p->on, offered->id))
+		return false;
+	remedy_format_permission(who, offered->id, out);
+	return true;
+}
+
 static void make_remedy(const struct event_printer *p, const struct record *r, char *out)
 {
 	const struct remedy_for who = {
@@ -143,7 +168,7 @@ static void make_remedy(const struct event_printer *p, const struct record *r, c
 	};
 
 	*out = 0;
-	if (d.name || d.addr)
+	if ((d.name || d.addr) && !offer_permission(p, &who, r, out))
 		remedy_format(&who, &d, (enum reason)r->reason, out);
 }
 

@@ -12,7 +12,7 @@
 #include "base/buf.h"
 #include "policy/permission.h"
 
-enum { EVENT_MAX = 3072 }; /* octets of an event, with room for its frame */
+enum { EVENT_MAX = 4096 }; /* octets of an event, with room for its frame */
 
 /* Makes the remedies, which cost more than all the rest of an event: those made lately are kept. */
 struct event_printer;

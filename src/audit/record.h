@@ -60,9 +60,10 @@ struct record {
 	struct addr addr;
 	struct name name;
 	char method[RECORD_METHOD_MAX];
-	char path[RECORD_PATH_MAX];		/* without its query */
-	char rule[RECORD_RULE_MAX];		/* empty: none */
-	char permission[RECORD_PERMISSION_MAX]; /* that the rule stands for */
+	char path[RECORD_PATH_MAX]; /* without its query */
+	char rule[RECORD_RULE_MAX]; /* empty: none */
+	/* That the rule stands for; of a refused request the one that would admit it. */
+	char permission[RECORD_PERMISSION_MAX];
 	/* That the request was sent with: its place, "Authorization at api.example.com"; empty. */
 	char credential[RECORD_CREDENTIAL_MAX];
 };

@@ -9,6 +9,7 @@
 #include "audit/log.h"
 #include "cli/audit_where.h"
 #include "cli/cli.h"
+#include "cli/log_text.h"
 #include "cli/output.h"
 #include "cli/since.h"
 #include "sandbox/run.h"
@@ -55,21 +56,12 @@ static void print_value(const json_t *value)
 	free(dump);
 }
 
-static void print_line(const struct showing *s, const struct entry *en)
+static void print_keys(const json_t *entry)
 {
-	const char *sandbox = json_string_value(json_object_get(en->value, "sandbox"));
-	const char *verdict = json_string_value(json_object_get(en->value, "verdict")), *key;
-	const char *action = json_string_value(json_object_get(en->value, "action"));
-	bool refused = verdict && strcmp(verdict, "deny") == 0;
+	const char *key;
 	json_t *value;
 
-	printf("%llu  %s  ", (unsigned long long)en->seq, en->time);
-	output_text(action ? action : "-", refused ? STYLE_BAD : STYLE_STRONG);
-	if (sandbox && s->sandboxes) {
-		fputs("  ", stdout);
-		output_text(sandbox, STYLE_PLAIN);
-	}
-	json_object_foreach(en->value, key, value)
+	json_object_foreach((json_t *)entry, key, value)
 	{
 		if (is_placed(key))
 			continue;
@@ -78,6 +70,40 @@ static void print_line(const struct showing *s, const struct entry *en)
 		putchar('=');
 		print_value(value);
 	}
+}
+
+/* What happened on the network reads as in `net log`. */
+static void print_event(const json_t *entry)
+{
+	const json_t *names = json_object_get(entry, "suppressed_names");
+
+	printf("  ");
+	output_text(json_string_value(json_object_get(entry, "proto")), STYLE_PLAIN);
+	printf("  ");
+	log_text_print_what(entry);
+	if (names) {
+		printf("  suppressed_names=");
+		print_value(names);
+	}
+}
+
+static void print_line(const struct showing *s, const struct entry *en)
+{
+	const char *sandbox = json_string_value(json_object_get(en->value, "sandbox"));
+	const char *verdict = json_string_value(json_object_get(en->value, "verdict"));
+	const char *action = json_string_value(json_object_get(en->value, "action"));
+	bool refused = verdict && strcmp(verdict, "deny") == 0;
+
+	printf("%llu  %s  ", (unsigned long long)en->seq, en->time);
+	output_text(action ? action : "-", refused ? STYLE_BAD : STYLE_STRONG);
+	if (sandbox && s->sandboxes) {
+		fputs("  ", stdout);
+		output_text(sandbox, STYLE_PLAIN);
+	}
+	if (json_is_string(json_object_get(en->value, "proto")))
+		print_event(en->value);
+	else
+		print_keys(en->value);
 	putchar('\n');
 }
 

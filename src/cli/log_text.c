@@ -62,14 +62,26 @@ static void print_word(const char *word)
 		output_text(" ", STYLE_PLAIN);
 }
 
+/* A request to the port that is meant when none is written. */
+static bool is_usual(const json_t *event)
+{
+	return *text_of(event, "method") && number_of(event, "port") == 443;
+}
+
 static void print_port(const json_t *event)
 {
 	char text[NUMBER_SIZE];
 
-	if (!number_of(event, "port"))
+	if (!number_of(event, "port") || is_usual(event))
 		return;
 	snprintf(text, sizeof(text), ":%" JSON_INTEGER_FORMAT, number_of(event, "port"));
 	output_text(text, STYLE_STRONG);
+}
+
+static void print_status(const json_t *event)
+{
+	if (number_of(event, "status"))
+		printf(" %" JSON_INTEGER_FORMAT, number_of(event, "status"));
 }
 
 /* A request as it was made; of its connection's end, and else, who was reached. */
@@ -88,6 +100,8 @@ static void print_target(const json_t *event)
 	output_text(brackets ? "]" : "", STYLE_STRONG);
 	print_port(event);
 	output_text(request ? text_of(event, "path") : "", STYLE_STRONG);
+	if (request)
+		print_status(event);
 	if (*name && *address) {
 		output_text(" at ", STYLE_PLAIN);
 		output_text(address, STYLE_PLAIN);
@@ -115,10 +129,11 @@ static void print_why(const json_t *event)
 	const char *reason = text_of(event, "reason");
 
 	print_part("  ", *reason ? sentence_of(reason) : "", STYLE_PLAIN);
-	if (*text_of(event, "permission"))
+	if (*text_of(event, "permission") && !is_deny(event))
 		print_part("  by ", text_of(event, "permission"), STYLE_PLAIN);
 	else
 		print_part("  by ", text_of(event, "rule"), STYLE_PLAIN);
+	print_part("  with ", text_of(event, "credential"), STYLE_PLAIN);
 	print_part("  allow it: ", text_of(event, "remedy"), STYLE_HINT);
 }
 
@@ -138,16 +153,22 @@ static void print_suppressed(const json_t *event)
 		       n == 1 ? "was" : "were");
 }
 
+/* A request is noted when it is over, so what passed is known with it. */
+void log_text_print_what(const json_t *event)
+{
+	print_target(event);
+	if (!is_end(event))
+		print_why(event);
+	if (json_object_get(event, "duration_ms") && !is_deny(event))
+		print_passed(event);
+	print_suppressed(event);
+}
+
 void log_text_print(const json_t *event)
 {
 	print_time(event);
 	print_verdict(event);
 	print_word(text_of(event, "proto"));
-	print_target(event);
-	if (is_end(event))
-		print_passed(event);
-	else
-		print_why(event);
-	print_suppressed(event);
+	log_text_print_what(event);
 	putchar('\n');
 }

@@ -5,7 +5,13 @@
 
 #include <jansson.h>
 
-/* "18:40:01  deny   tcp   db.example.com:5432  ...", coloured on a terminal, in local time. */
+/*
+ * "18:40:01  refused  tcp    db.example.com:5432  ...", "18:40:02  allowed  http   GET
+ * github.com/a/b 200  ...", coloured on a terminal, in local time.
+ */
 void log_text_print(const json_t *event);
+
+/* The same without time, verdict and protocol, nor a newline: for who has put them elsewhere. */
+void log_text_print_what(const json_t *event);
 
 #endif

@@ -76,7 +76,7 @@ def test_what_happened_is_shown(log, person):
     assert actions(log.entries("--action", "sandgate.policy.*")) == ["sandgate.policy.change"]
     assert log.entries("--since", "2999-01-01T00:00:00Z") == []
     text = log.sandgate("audit", "show", log.one.name).out
-    assert len(text.splitlines()) == len(entries) and "name=refused.example.org" in text
+    assert len(text.splitlines()) == len(entries) and "dns  refused.example.org  no rule of the policy allows it" in text
 
 
 @BOTH

@@ -85,6 +85,66 @@ static void the_end_of_a_flow_has_what_passed(void **state)
 	json_decref(o);
 }
 
+/* Golden: what both logs have of a request that was sent with a credential, octet by octet. */
+static void a_request_is_one_line(void **state)
+{
+	struct event_printer *p = event_printer_new("box", NULL);
+	struct record r = good();
+	char text[EVENT_MAX];
+	struct buf b = buf_of(text, sizeof(text) - 1);
+
+	r.kind = RECORD_ALLOW;
+	r.reason = REASON_NONE;
+	r.port = 443;
+	r.status = 200;
+	r.bytes_out = 12;
+	r.bytes_in = 3456;
+	r.duration_ms = 78;
+	record_put_text(r.path, sizeof(r.path), span_of_string("/v1/messages"));
+	record_put_text(r.permission, sizeof(r.permission), span_of_string("model:anthropic"));
+	record_put_text(r.credential, sizeof(r.credential),
+			span_of_string("x-api-key at api.example.com"));
+	assert_true(record_valid(&r));
+	event_print(p, &r, &b);
+	text[b.n] = 0;
+	assert_string_equal(
+		text,
+		"\"time\":\"2026-11-30T12:00:00.123Z\",\"sandbox\":\"box\","
+		"\"action\":\"sandgate.egress.allow\",\"verdict\":\"allow\",\"proto\":\"http\","
+		"\"name\":\"api.example.com\",\"address\":\"93.184.0.1\",\"port\":443,"
+		"\"method\":\"GET\",\"path\":\"/v1/messages\",\"status\":200,"
+		"\"rule\":\"api.example.com\",\"permission\":\"model:anthropic\","
+		"\"credential\":\"x-api-key at api.example.com\",\"generation\":3,"
+		"\"bytes_out\":12,\"bytes_in\":3456,\"duration_ms\":78");
+	event_printer_free(p);
+}
+
+/* What the broker offers for a refused request is in the remedy, when there is such a thing. */
+static void a_refused_request_names_what_is_for_it(void **state)
+{
+	static const struct {
+		const char *permission, *remedy;
+	} rows[] = {
+		{"github:push", "sandgate net allow box github:push"},
+		{"no-such-thing", "sandgate net allow box site:api.example.com"},
+	};
+
+	for (size_t i = 0; i < 2; i++) {
+		struct event_printer *p = event_printer_new("box", catalogue_builtin());
+		struct record r = good();
+		char text[EVENT_MAX];
+		struct buf b = buf_of(text, sizeof(text) - 1);
+
+		r.reason = i ? REASON_NOT_IN_POLICY : REASON_OPERATION_NOT_ALLOWED;
+		record_put_text(r.permission, sizeof(r.permission),
+				span_of_string(rows[i].permission));
+		event_print(p, &r, &b);
+		text[b.n] = 0;
+		assert_non_null(strstr(text, rows[i].remedy));
+		event_printer_free(p);
+	}
+}
+
 static void the_longest_of_all_fields_fits(void **state)
 {
 	struct record r = good();
@@ -93,7 +153,9 @@ static void the_longest_of_all_fields_fits(void **state)
 	memset(r.rule, '\\', sizeof(r.rule) - 1);
 	memset(r.method, '"', sizeof(r.method) - 1);
 	memset(r.permission, '"', sizeof(r.permission) - 1);
-	r.generation = INT64_MAX;
+	memset(r.credential, '\\', sizeof(r.credential) - 1);
+	r.generation = r.bytes_out = r.bytes_in = r.duration_ms = INT64_MAX;
+	r.status = 999;
 	assert_true(record_valid(&r));
 	json_decref(printed(&r));
 }
@@ -164,6 +226,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_event_has_the_documented_keys),
 		cmocka_unit_test(the_end_of_a_flow_has_what_passed),
+		cmocka_unit_test(a_request_is_one_line),
+		cmocka_unit_test(a_refused_request_names_what_is_for_it),
 		cmocka_unit_test(the_longest_of_all_fields_fits),
 		cmocka_unit_test(remedies_are_those_of_their_own_target),
 		cmocka_unit_test(what_is_no_record_is_refused),
