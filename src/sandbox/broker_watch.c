@@ -26,26 +26,23 @@
 /* A sandbox that runs for longer gets a new authority with its next broker. */
 enum { AUTHORITY_DAYS = 397 };
 
-static const struct catalogue *catalogue_of(const struct supervisor *s)
+bool broker_watch_is_missing(const struct supervisor *s, const struct policy *p,
+			     const struct catalogue *c)
 {
-	return live_policy_sources(&s->live, s->options).catalogue;
-}
-
-bool broker_watch_is_needed(const struct supervisor *s, const struct policy *p)
-{
-	return s->networked && policy_needs_broker(p, catalogue_of(s));
+	return s->networked && !broker_link_is_there(&s->broker) && policy_needs_broker(p, c);
 }
 
 /* ---- Start ---- */
 
-static int begin(struct supervisor *s, struct ruleset *rules, struct err *e)
+int broker_watch_begin(struct supervisor *s, struct ruleset *rules, const struct catalogue *c,
+		       struct err *e)
 {
 	struct broker_setup setup = {
 		.sandbox = s->dir.name,
 		.control = -1,
 		.rules = rules,
 		.host = &s->host.prefixes,
-		.catalogue = catalogue_of(s),
+		.catalogue = c,
 		.bundle = ca_bundle_host(&s->ca),
 		.authority_days = AUTHORITY_DAYS,
 		.wake = s->log.wake,
@@ -58,13 +55,6 @@ static int begin(struct supervisor *s, struct ruleset *rules, struct err *e)
 	s->broker_knows_full = false;
 	memcpy(setup.placeholder_seed, s->placeholder_seed, sizeof(setup.placeholder_seed));
 	return broker_link_begin(&s->broker, &setup, e);
-}
-
-int broker_watch_begin(struct supervisor *s, struct ruleset *rules, struct err *e)
-{
-	if (!rules && !broker_watch_is_needed(s, &s->live.policy))
-		return 0;
-	return begin(s, rules ? rules : s->live.rules, e);
 }
 
 /* What is not just certificates is refused there: the broker reads the sandbox's octets. */
@@ -153,9 +143,9 @@ void broker_watch_follow_log(struct supervisor *s)
 		process_link_kill(&s->broker.process);
 }
 
-static int begin_again(struct supervisor *s, struct err *e)
+static int begin_again(struct supervisor *s, const struct catalogue *c, struct err *e)
 {
-	if (begin(s, s->live.rules, e) || broker_watch_await_ready(s, e))
+	if (broker_watch_begin(s, s->live.rules, c, e) || broker_watch_await_ready(s, e))
 		return err_prefix(e, "no new broker can be started, the sandbox is ended");
 	/* A gate or a broker that did not take it has been ended, and its end comes here again. */
 	if (broker_watch_pair(s, e))
@@ -165,6 +155,8 @@ static int begin_again(struct supervisor *s, struct err *e)
 
 int broker_watch_replace(struct supervisor *s, struct err *e)
 {
+	const struct catalogue *c = live_policy_sources(&s->live, s->options).catalogue;
+
 	broker_link_bury(&s->broker, e);
 	secret_fetch_abandon(&s->fetches);
 	log_note_broker_restart(s, e);
@@ -173,7 +165,9 @@ int broker_watch_replace(struct supervisor *s, struct err *e)
 	if (!restarts_allow(&s->broker_restarts, mono_now()))
 		return err_set(e, "the broker has ended %d times in %d s; the sandbox is ended",
 			       RESTARTS_MAX + 1, RESTARTS_MS / 1000);
-	if (begin_again(s, e))
+	if (!broker_watch_is_missing(s, &s->live.policy, c))
+		return 0;
+	if (begin_again(s, c, e))
 		return -1;
 	err_set(e, "a new broker has taken over, with the same policy and a new authority");
 	supervisor_say(e);

@@ -9,14 +9,16 @@
 
 #include "sandbox/supervisor.h"
 
-/* Would a sandbox with this resolved policy need a broker? */
-bool broker_watch_is_needed(const struct supervisor *s, const struct policy *p);
+/* Is there none, and would a policy, resolved with that catalogue, need one? */
+bool broker_watch_is_missing(const struct supervisor *s, const struct policy *p,
+			     const struct catalogue *c);
 
 /*
- * Forks a broker for the policy in force, when it needs one, or for `rules` when they are not NULL.
- * The state of the host and the bundle have been read. 0, or -1 with the message and no broker.
+ * Forks a broker for these rules. The state of the host and the bundle have been read. 0, or -1 with
+ * the message and no broker.
  */
-int broker_watch_begin(struct supervisor *s, struct ruleset *rules, struct err *e) sg_must_check;
+int broker_watch_begin(struct supervisor *s, struct ruleset *rules, const struct catalogue *c,
+		       struct err *e) sg_must_check;
 
 /*
  * Waits for one that was begun, until it is ready, and has its authority trusted inside. 0, also
@@ -45,7 +47,10 @@ void broker_watch_hear(struct supervisor *s);
 /* Acts on what it has said since the last time, also before the answer to a request. */
 void broker_watch_act(struct supervisor *s);
 
-/* It has ended: 0 when another has taken over, else -1 with why the sandbox is to be ended. */
+/*
+ * It has ended: 0 when another has taken over, or none is needed any more; else -1 with why the
+ * sandbox is to be ended.
+ */
 int broker_watch_replace(struct supervisor *s, struct err *e) sg_must_check;
 
 /* Ends it. */

@@ -2,16 +2,21 @@
 /*
  * Theory of operation
  *
- * There is one policy in force, in three places: here, in the gate, and, of a sandbox that stays,
- * in its definition. A change is made whole beside it: sources read anew, applied, resolved,
- * compiled. Then the definition is written, the gate swaps, and the change is noted; each step that
- * fails takes back those before it:
+ * There is one policy in force, in four places: here, in the gate, in the broker when there is one,
+ * and, of a sandbox that stays, in its definition. A change is made whole beside it: sources read
+ * anew, applied, resolved, compiled. Then the definition is written, gate and broker swap, and the
+ * change is noted; each step that fails takes back those before it:
  *
  *	definition fails	nothing has happened
- *	gate says no		the definition is written back
+ *	broker does not start	the definition is written back
+ *	gate says no		likewise, and a broker that was started for it is ended
  *	gate does not answer	likewise, and it is replaced: it may have either policy, and the next
  *				one begins with the old
- *	note fails		likewise: what cannot be written down must not be in force
+ *	broker fails		likewise, and so is the gate
+ *	note fails		likewise, both: what cannot be written down must not be in force
+ *
+ * A broker that the policy needs and that does not run is started before the gate swaps, and they
+ * are made known to each other after it. One that is not needed any more stays: its connections do.
  *
  * Only then it becomes what is in force here, which is what the next gate is started with. All of
  * it happens between two rounds of the supervisor's loop, so changes come one after the other, each
@@ -20,10 +25,10 @@
 #include "sandbox/live_policy.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 
 #include "policy/change.h"
+#include "sandbox/broker_watch.h"
 #include "sandbox/change_entry.h"
 #include "sandbox/change_request.h"
 #include "sandbox/definition.h"
@@ -129,20 +134,58 @@ static void keep_old(const struct supervisor *s, struct err *e)
 			e->text, why.text);
 }
 
-/* --- the gate and the log --- */
+/* --- the gate, the broker and the log --- */
 
 static int swap_gate(struct supervisor *s, const struct next_policy *n, struct err *e)
 {
-	if (!s->networked)
-		return 0;
 	return process_link_set_policy(&s->gate.process, &n->policy, ruleset_generation(n->rules),
 				       e);
 }
 
-/* Whatever it decides by now: the next gate decides by the policy in force. */
-static void replace_gate(struct supervisor *s)
+static int begin_broker(struct supervisor *s, const struct next_policy *n, struct err *e)
+{
+	if (broker_watch_begin(s, n->rules, n->sources.catalogue, e))
+		return -1;
+	return broker_watch_await_ready(s, e);
+}
+
+/* A name that no authority of it covered needs one more, which has to be trusted by then. */
+static int swap_broker(struct supervisor *s, const struct next_policy *n, struct err *e)
+{
+	if (!broker_link_is_there(&s->broker))
+		return 0;
+	if (broker_link_set_policy(&s->broker, &n->policy, ruleset_generation(n->rules), e))
+		return -1;
+	return broker_watch_trust_authority(s, e);
+}
+
+/* Whatever they decide by now: the next ones decide by the policy in force. */
+static void replace_both(struct supervisor *s, bool begun)
 {
 	process_link_kill(&s->gate.process);
+	if (begun)
+		broker_watch_end(s);
+	else
+		process_link_kill(&s->broker.process);
+}
+
+/* `*begun`: there was no broker before. */
+static int swap(struct supervisor *s, const struct next_policy *n, bool *begun, struct err *e)
+{
+	*begun = broker_watch_is_missing(s, &n->policy, n->sources.catalogue);
+	if (!s->networked)
+		return 0;
+	if (*begun && begin_broker(s, n, e))
+		return -1;
+	if (swap_gate(s, n, e)) {
+		if (*begun)
+			broker_watch_end(s);
+		return -1;
+	}
+	if ((*begun ? broker_watch_pair(s, e) : swap_broker(s, n, e)) == 0)
+		return 0;
+	replace_both(s, *begun);
+	return -1;
 }
 
 static int note(struct supervisor *s, const struct change_made *made, struct err *e)
@@ -161,15 +204,16 @@ static int put_in_force(struct supervisor *s, struct next_policy *n, const struc
 			struct err *e)
 {
 	struct live_policy *l = &s->live;
+	bool begun;
 
 	if (keep(s, &n->policy, made->generation, e))
 		return -1;
-	if (swap_gate(s, n, e)) {
+	if (swap(s, n, &begun, e)) {
 		keep_old(s, e);
 		return -1;
 	}
 	if (note(s, made, e)) {
-		replace_gate(s);
+		replace_both(s, begun);
 		keep_old(s, e);
 		return -1;
 	}

@@ -226,7 +226,9 @@ static int begin_broker(struct supervisor *s, struct err *e)
 {
 	if (host_state_open(&s->host, &s->options->sources->settings, e))
 		return -1;
-	return broker_watch_begin(s, NULL, e);
+	if (!broker_watch_is_missing(s, &s->live.policy, s->options->sources->catalogue))
+		return 0;
+	return broker_watch_begin(s, s->live.rules, s->options->sources->catalogue, e);
 }
 
 static int make_gate(struct supervisor *s, struct err *e)
@@ -289,7 +291,7 @@ static void say_first_lines(const struct supervisor *s)
 
 static void say_refusals(struct supervisor *s)
 {
-	json_t *answer = gate_link_counted(&s->gate, "refusals", CLOSING_MS);
+	json_t *answer = report_refusals(s, CLOSING_MS);
 	json_t *status = gate_link_counted(&s->gate, "status", CLOSING_MS);
 	struct suggestions refused = {
 		.catalogue = live_policy_sources(&s->live, s->options).catalogue,
