@@ -250,19 +250,14 @@ static enum http_framing framing_of(const struct head *h)
 	return h->body->length ? HTTP_FRAMING_LENGTH : HTTP_FRAMING_NONE;
 }
 
-enum http_head_result http_head_parse(struct span head, enum http_scheme scheme,
-				      struct http_request *out, struct http_body *body,
-				      const char **why)
+enum http_head_result http_fields_parse(struct span fields, struct http_request *request,
+					struct http_body *body, const char **why)
 {
-	struct head h = {.request = out, .body = body};
-	enum http_head_result result =
-		http_request_line_parse(http_section_line(&head), scheme, out, why);
+	struct head h = {.request = request, .body = body};
 
-	if (result != HTTP_HEAD_OK)
-		return result;
 	body->length = 0;
 	for (;;) {
-		struct span line = http_section_line(&head);
+		struct span line = http_section_line(&fields);
 
 		if (line.n == 0)
 			break;
@@ -275,4 +270,14 @@ enum http_head_result http_head_parse(struct span head, enum http_scheme scheme,
 		return HTTP_HEAD_MALFORMED;
 	body->framing = framing_of(&h);
 	return HTTP_HEAD_OK;
+}
+
+enum http_head_result http_head_parse(struct span head, enum http_scheme scheme,
+				      struct http_request *out, struct http_body *body,
+				      const char **why)
+{
+	enum http_head_result result =
+		http_request_line_parse(http_section_line(&head), scheme, out, why);
+
+	return result == HTTP_HEAD_OK ? http_fields_parse(head, out, body, why) : result;
 }

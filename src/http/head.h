@@ -58,6 +58,13 @@ extern const char http_coding_unknown[]; /* `*why`, to be told by its address */
 enum http_head_result http_request_line_parse(struct span line, enum http_scheme scheme,
 					      struct http_request *out, const char **why);
 
+/*
+ * The fields of a whole section, without its first line, that belong to the request that line gave:
+ * its host, where it has one, is compared with the Host field.
+ */
+enum http_head_result http_fields_parse(struct span fields, struct http_request *request,
+					struct http_body *body, const char **why);
+
 /* A whole section, in which the caller has counted no more than HTTP_FIELDS_MAX fields. */
 enum http_head_result http_head_parse(struct span head, enum http_scheme scheme,
 				      struct http_request *out, struct http_body *body,
