@@ -9,7 +9,7 @@
 #include "cli/output.h"
 #include "policy/decide.h"
 
-enum { TIME_SIZE = 64, WIDTH_PROTO = 7, NUMBER_SIZE = 32 };
+enum { TIME_SIZE = 64, WIDTH_PROTO = 8, NUMBER_SIZE = 32 };
 
 static const char *text_of(const json_t *event, const char *key)
 {

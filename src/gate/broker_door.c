@@ -50,7 +50,8 @@ enum handed_state { HANDED_FREE, HANDED_OPEN, HANDED_CUT };
 struct handed {
 	enum handed_state state;
 	bool owed; /* GATE_MAY while OPEN, GATE_CUT while CUT */
-	bool by_default;
+	bool by_default, by_proxy;
+	enum record_proto proto;
 	enum reason ended_for;
 	uint32_t number;
 	struct endpoint dst, dialled;
@@ -87,7 +88,7 @@ static const struct name *name_of(const struct handed *h)
 static struct event event_of(const struct handed *h, enum record_kind kind, enum reason reason)
 {
 	return (struct event){.kind = kind,
-			      .proto = RECORD_TCP,
+			      .proto = h->proto,
 			      .reason = reason,
 			      .name = name_of(h),
 			      .addr = &h->dst.addr,
@@ -273,7 +274,8 @@ static struct admitted admitted_of(const struct handed *h)
 				 .proto = PROTO_TCP,
 				 .name = name_of(h),
 				 .inside = h->name.n > 0,
-				 .by_default = h->by_default};
+				 .by_default = h->by_default,
+				 .by_proxy = h->by_proxy};
 }
 
 /* To the server that it was handed over with, if the policy of now admits that. */
@@ -389,6 +391,8 @@ static void fill(struct handed *h, const struct handing *what)
 	h->dialled = what->dialled;
 	h->rule = what->rule;
 	h->by_default = what->by_default;
+	h->by_proxy = what->flags & GATE_BY_PROXY;
+	h->proto = what->proto;
 	h->begun = what->begun;
 	h->host = quota_host(what->name, &what->dst.addr);
 	if (what->name)

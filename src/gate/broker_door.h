@@ -25,7 +25,8 @@ int broker_door_connect(struct broker_door *d, int fd, struct err *e) sg_must_ch
 /* A connection that was admitted, and whose requests have to be seen. */
 struct handing {
 	int client, server;	 /* stay the caller's */
-	uint8_t flags;		 /* GATE_TLS, GATE_OFFERS_... */
+	uint8_t flags;		 /* GATE_TLS, GATE_OFFERS_..., GATE_BY_PROXY, GATE_PROXIED */
+	enum record_proto proto; /* for the journal */
 	const struct name *name; /* of the hello or the Host; NULL: none */
 	struct endpoint dst;	 /* as the sandbox sees it */
 	struct endpoint dialled;

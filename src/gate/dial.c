@@ -98,7 +98,7 @@ void dial_fail(struct flow *fl, int error)
 /* The far side has connected, or there is none: the kernel may complete the handshake. */
 void dial_offer(struct flow *fl)
 {
-	if (fl->state != FLOW_DNS) {
+	if (fl->state == FLOW_DIALING) {
 		fl->state = FLOW_OFFERED;
 		flow_set_timer(fl, OFFERED_MS);
 	}

@@ -3,13 +3,19 @@
 
 #include "gate/datagrams.h"
 #include "gate/flow.h"
+#include "gate/proxy.h"
 
 enum { DNS_PORT = 53 };
 
-void dispatch_reply(void *ctx, const struct dns_client *client, struct span message)
+void dispatch_reply(void *ctx, const struct dns_client *client, enum reason why,
+		    struct span message)
 {
 	struct gate *g = ctx;
 
+	if (client->by_proxy) {
+		flows_answer_proxy(g->flows, client->flow, client->generation, why);
+		return;
+	}
 	if (client->tcp) {
 		flows_answer_dns(g->flows, client->flow, client->generation, message);
 		return;

@@ -13,6 +13,7 @@ void dispatch_packet(void *ctx, struct span octets);
 void dispatch_run_end(void *ctx);
 
 /* A dns_reply_fn with the gate as context. */
-void dispatch_reply(void *ctx, const struct dns_client *client, struct span message);
+void dispatch_reply(void *ctx, const struct dns_client *client, enum reason why,
+		    struct span message);
 
 #endif

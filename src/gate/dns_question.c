@@ -7,7 +7,8 @@ enum { TCP_PREFIX = 2, MESSAGE_MAX = 65535 };
 
 void question_decide(struct question *qn)
 {
-	struct destination dest = {.kind = DEST_LOOKUP, .name = qn->name};
+	struct destination dest = {
+		.kind = DEST_LOOKUP, .name = qn->name, .by_proxy = qn->client->by_proxy};
 
 	decide(question_rules(qn), qn->desk->config.host, &dest, &qn->verdict);
 }
@@ -21,31 +22,35 @@ void question_begin(const struct question *qn, enum dns_rcode rcode, struct dns_
 
 static void note_allowed(const struct question *qn)
 {
+	if (qn->client->by_proxy)
+		return;
 	journal_note(qn->desk->config.journal, &(struct event){.kind = RECORD_ALLOW,
 							       .proto = RECORD_DNS,
 							       .name = qn->name,
 							       .rule = qn->verdict.rule});
 }
 
-/* Each question ends here, in one of the three counters. */
-static void finish(const struct question *qn, struct dns_builder *d, uint64_t *counter)
+/* Each question ends here, in one of the three counters when it is the sandbox's. */
+static void finish(const struct question *qn, struct dns_builder *d, enum reason why,
+		   uint64_t *counter)
 {
 	const struct dns_server_config *c = &qn->desk->config;
 	struct span m = dns_build_end(d);
 
-	(*counter)++;
+	if (!qn->client->by_proxy)
+		(*counter)++;
 	if (qn->client->tcp) {
 		qn->desk->message[0] = (uint8_t)(m.n >> 8);
 		qn->desk->message[1] = (uint8_t)m.n;
 		m = span_of(qn->desk->message, TCP_PREFIX + m.n);
 	}
-	c->reply(c->ctx, qn->client, m);
+	c->reply(c->ctx, qn->client, why, m);
 }
 
 void question_answer(const struct question *qn, struct dns_builder *d)
 {
 	note_allowed(qn);
-	finish(qn, d, &qn->desk->config.counters->answered);
+	finish(qn, d, REASON_NONE, &qn->desk->config.counters->answered);
 }
 
 void question_own_soa(const struct question *qn, enum dns_rcode rcode, struct dns_builder *d,
@@ -83,7 +88,7 @@ void question_reply_failed(const struct question *qn)
 	question_begin(qn, DNS_SERVFAIL, &d);
 	dns_build_ede(&d, DNS_EDE_NO_REACHABLE_AUTHORITY, reason_sentence(REASON_RESOLVER_FAILED));
 	note_allowed(qn);
-	finish(qn, &d, &qn->desk->config.counters->failed);
+	finish(qn, &d, REASON_RESOLVER_FAILED, &qn->desk->config.counters->failed);
 }
 
 /*
@@ -107,6 +112,8 @@ static const struct name *name_to_note(const struct question *qn)
 
 void question_note_refusal(const struct question *qn, enum reason reason, const struct addr *a)
 {
+	if (qn->client->by_proxy)
+		return;
 	journal_note(qn->desk->config.journal, &(struct event){.kind = RECORD_DENY,
 							       .proto = RECORD_DNS,
 							       .reason = reason,
@@ -140,7 +147,7 @@ void question_refuse(const struct question *qn, enum reason reason)
 	put_reason(qn, &d, reason, remedy);
 	if (nxdomain)
 		question_own_soa(qn, rcode, &d, NAMES_TTL_MIN);
-	finish(qn, &d, &qn->desk->config.counters->refused);
+	finish(qn, &d, reason, &qn->desk->config.counters->refused);
 }
 
 /* A message that is no question: the answer says so, whatever `dns_refusal` is. */
@@ -153,7 +160,7 @@ void question_refuse_message(const struct question *qn, enum dns_rcode rcode)
 	question_begin(qn, rcode, &d);
 	if (rcode == DNS_REFUSED)
 		dns_build_ede(&d, DNS_EDE_BLOCKED, reason_sentence(reason));
-	finish(qn, &d, &qn->desk->config.counters->refused);
+	finish(qn, &d, reason, &qn->desk->config.counters->refused);
 }
 
 /* No command to allow it is given: whoever owns the name chose the address. */
@@ -166,5 +173,5 @@ void question_reply_withheld(const struct question *qn)
 	question_begin(qn, DNS_NOERROR, &d);
 	dns_build_ede(&d, DNS_EDE_BLOCKED, reason);
 	question_own_soa(qn, DNS_NOERROR, &d, NAMES_TTL_MIN);
-	finish(qn, &d, &qn->desk->config.counters->refused);
+	finish(qn, &d, REASON_SPECIAL_ADDRESS, &qn->desk->config.counters->refused);
 }

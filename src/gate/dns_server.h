@@ -3,6 +3,10 @@
  * dns_server: answers every question of the sandbox, whatever server it was sent to. It judges by
  * decide(), asks the resolver for what is admitted, vets each address, binds it to the name and
  * answers.
+ *
+ * The proxy port asks here as well, so that a name means the same there: the same judging, vetting,
+ * binding and limits. Its lookups are not the sandbox's, so they are neither noted nor counted: who
+ * asked notes what came of it.
  */
 #ifndef SG_GATE_DNS_SERVER_H
 #define SG_GATE_DNS_SERVER_H
@@ -17,15 +21,20 @@
 
 /* Who asked: copied with the question and handed back with the answer; only `tcp` is looked at. */
 struct dns_client {
-	bool tcp; /* no limit of size; the answer has its two octets of length before it */
+	bool by_proxy; /* the proxy port asks, for a program that names its host to it */
+	bool tcp;      /* no limit of size; the answer has its two octets of length before it */
 	struct endpoint from; /* the sandbox's side of a datagram */
 	struct endpoint to;   /* the server it was sent to: the source of the reply */
 	uint32_t flow;	      /* of a TCP connection: the owner's id, and its generation so that */
 	uint32_t generation;  /* an answer to one that is gone is recognised */
 };
 
-/* `message` is ready to send and lives only during the call. */
-typedef void dns_reply_fn(void *ctx, const struct dns_client *client, struct span message);
+/*
+ * `message` is ready to send and lives only during the call. `why` it is no answer: a refusal, or
+ * REASON_RESOLVER_FAILED; else REASON_NONE.
+ */
+typedef void dns_reply_fn(void *ctx, const struct dns_client *client, enum reason why,
+			  struct span message);
 
 struct dns_server_config {
 	struct loop *loop; /* for the time at which an answer arrives */

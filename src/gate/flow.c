@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 
 #include "gate/flow_table.h"
+#include "gate/proxy.h"
 
 enum {
 	LINGER_MS = 2000,
@@ -124,6 +125,9 @@ void flow_expired(struct timer *t)
 	case FLOW_DNS:
 		flow_close(fl);
 		break;
+	case FLOW_PROXY:
+		proxy_expired(fl);
+		break;
 	default:
 		flow_abort(fl);
 	}
@@ -143,10 +147,36 @@ void flow_queue(struct flow *fl)
 	loop_poke(f->gate->loop);
 }
 
+static void inspect_event(struct flow *fl)
+{
+	struct span seen;
+
+	switch (relay_peek(&fl->in, &seen)) {
+	case MOVED_SOME:
+		if (fl->timer_is_idle) {
+			fl->timer_is_idle = false;
+			flow_set_timer(fl, FLOW_INSPECT_MS);
+		}
+		inspect_client(fl, seen);
+		break;
+	case MOVED_END:
+		flow_close(fl);
+		break;
+	case MOVED_ERROR:
+		flow_abort(fl);
+		break;
+	case MOVED_NOTHING:
+		break;
+	}
+}
+
 /* What is left of one that gave way; one that was freed since is free for another from here on. */
 static void go_on(struct flow *fl)
 {
 	switch (fl->state) {
+	case FLOW_INSPECTING:
+		inspect_event(fl);
+		break;
 	case FLOW_RELAYING:
 		relay_run(fl);
 		break;
@@ -203,27 +233,13 @@ static void relay_event(struct flow *fl, uint32_t events)
 		flow_abort(fl);
 }
 
-static void inspect_event(struct flow *fl)
+/* A client that reset the connection waits for nothing. */
+static void proxy_event(struct flow *fl, uint32_t events)
 {
-	struct span seen;
-
-	switch (relay_peek(&fl->in, &seen)) {
-	case MOVED_SOME:
-		if (fl->timer_is_idle) {
-			fl->timer_is_idle = false;
-			flow_set_timer(fl, FLOW_INSPECT_MS);
-		}
-		inspect_client(fl, seen);
-		break;
-	case MOVED_END:
-		flow_close(fl);
-		break;
-	case MOVED_ERROR:
+	if (events & EPOLLERR)
 		flow_abort(fl);
-		break;
-	case MOVED_NOTHING:
-		break;
-	}
+	else
+		proxy_in_ready(fl);
 }
 
 void flow_in_ready(struct watch *w, uint32_t events)
@@ -245,6 +261,9 @@ void flow_in_ready(struct watch *w, uint32_t events)
 	case FLOW_DNS:
 		flow_dns_ready(fl);
 		break;
+	case FLOW_PROXY:
+		proxy_event(fl, events);
+		break;
 	default:
 		break;
 	}
@@ -257,6 +276,8 @@ void flow_out_ready(struct watch *w, uint32_t events)
 	note_events(&fl->out, events);
 	if (fl->state == FLOW_DIALING)
 		dial_event(fl, events);
+	else if (fl->state == FLOW_PROXY)
+		proxy_out_ready(fl, events);
 	else if (fl->state == FLOW_RELAYING)
 		relay_event(fl, events);
 	else if (fl->state == FLOW_INSPECTING && (events & EPOLLERR))

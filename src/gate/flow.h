@@ -13,9 +13,12 @@
  *	LINGERING   a refusal was written to the sandbox; what it still sends is thrown away
  *	            until it closes, since a close with unread octets would destroy the refusal
  *	DNS         accepted, no far side: questions over TCP are answered here
+ *	PROXY       accepted, no far side yet: the client says where to (proxy.c); then INSPECTING
+ *	            or RELAYING, as the state after OFFERED would be
  *
  * A flow owns its sockets, its timer and the pipes it borrows. It is found by its
- * 4-tuple from DIALING on. Flows made by --publish start in RELAYING and have no 4-tuple.
+ * 4-tuple from DIALING on, unless it came through the proxy port: then until its request was
+ * admitted, and `dst` is what it asked for. Flows made by --publish start in RELAYING and have no 4-tuple.
  *
  * The journal hears of a flow when all that is to be judged of it has been admitted, the name
  * inside included (`noted`), or else at its end; then of its end. One that was refused inside,
@@ -43,6 +46,7 @@ enum flow_state {
 	FLOW_RELAYING,
 	FLOW_LINGERING,
 	FLOW_DNS,
+	FLOW_PROXY,
 	FLOW_STATES, /* count */
 };
 
@@ -97,6 +101,9 @@ struct flow {
 	enum inspection inspection;
 	const struct rule *rule; /* that admitted it, of the present ruleset; NULL: none */
 	mono_t begun;
+	enum record_proto proto; /* for the journal: TCP, or how it asks the proxy port */
+	bool by_proxy;		 /* it was asked for through the proxy port */
+	bool by_name;		 /* ... by its name, which is `name` */
 	bool noted;		 /* the journal has its admission, and will have its end */
 	bool handed_over;	 /* it goes on at the broker: its end is not here */
 	bool has_ech;		 /* TLS: its hello was encrypted, or greased */
@@ -120,6 +127,7 @@ struct flow {
 		struct tls_hello hello;
 		struct flow_http http;
 		struct dns_stream *dns;
+		struct proxy *proxy;
 	} peek;
 	struct http_status status;
 };

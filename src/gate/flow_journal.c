@@ -12,7 +12,7 @@ static struct event event_of(const struct flow *fl, enum record_kind kind)
 {
 	return (struct event){
 		.kind = kind,
-		.proto = RECORD_TCP,
+		.proto = fl->proto,
 		.name = flow_name(fl),
 		.addr = &fl->dst.addr,
 		.port = fl->dst.port,
@@ -23,6 +23,7 @@ static struct event event_of(const struct flow *fl, enum record_kind kind)
 void flow_refuse(struct flow *fl, struct event refusal)
 {
 	refusal.kind = RECORD_DENY;
+	refusal.proto = refusal.proto == RECORD_TCP ? fl->proto : refusal.proto;
 	refusal.addr = &fl->dst.addr;
 	refusal.port = fl->dst.port;
 	fl->ended_for = refusal.reason;
@@ -57,7 +58,7 @@ static void add_request(const struct flow *fl, struct event *e)
 {
 	const struct flow_http *h = &fl->peek.http;
 
-	if (fl->inspection != INSPECT_HTTP || h->requests != 1)
+	if (fl->inspection != INSPECT_HTTP || fl->state == FLOW_PROXY || h->requests != 1)
 		return;
 	e->method = h->method;
 	e->path = span_of_string(h->path);
@@ -69,6 +70,9 @@ void flow_note_end(struct flow *fl)
 	struct event e = event_of(fl, RECORD_END);
 
 	if (is_joined(fl) || fl->state == FLOW_DNS || fl->state == FLOW_FREE || fl->handed_over)
+		return;
+	/* It only asked, and got no connection. */
+	if (fl->proto != RECORD_TCP && !fl->by_proxy)
 		return;
 	/* It was dialled, though nothing came of it. */
 	if (!fl->noted && fl->ended_for == REASON_NONE)

@@ -3,6 +3,8 @@
 
 #include <sys/mman.h>
 
+#include "gate/proxy.h"
+
 #include "gate/broker_door.h"
 #include "gate/datagrams.h"
 
@@ -66,6 +68,11 @@ static void unlink_flow(struct flows *f, const struct flow *fl)
 		*at = fl->next;
 }
 
+void flow_table_forget(struct flow *fl)
+{
+	unlink_flow(flow_table(fl), fl);
+}
+
 struct flow *flow_table_take(struct flows *f)
 {
 	struct flow *fl;
@@ -83,6 +90,7 @@ struct flow *flow_table_take(struct flows *f)
 	*fl = (struct flow){
 		.next = NO_FLOW,
 		.generation = generation,
+		.proto = RECORD_TCP,
 		.begun = loop_now(f->gate->loop),
 		.gate = f->gate,
 		.in = {.watch = {.ready = flow_in_ready, .fd = -1}, .writable = true},
@@ -113,6 +121,8 @@ void flow_table_free(struct flow *fl)
 		unlink_flow(f, fl);
 	if (fl->state == FLOW_DNS)
 		free(fl->peek.dns);
+	else if (fl->state == FLOW_PROXY)
+		proxy_drop(fl);
 	flow_drop_pipes(fl);
 	loop_timer_cancel(f->gate->loop, &fl->timer);
 	loop_close(f->gate->loop, &fl->in.watch);

@@ -56,6 +56,8 @@ struct flow *flow_table_find(struct flows *f, const struct endpoint *src,
 			     const struct endpoint *dst);
 /* Makes a flow findable by its src and dst, which then stay as they are. */
 void flow_table_insert(struct flows *f, struct flow *fl);
+/* It is found no more, and may have another dst. */
+void flow_table_forget(struct flow *fl);
 
 /* A fresh flow in state FREE, or NULL when all are taken. */
 struct flow *flow_table_take(struct flows *f);
@@ -71,6 +73,8 @@ void flow_set_judged(struct flow *fl, const struct judged *j);
 /* handshake.c: the events of a listener, and the answer to a SYN that is still held. */
 void handshake_accept(struct watch *w, uint32_t events);
 void handshake_reset_held(struct flow *fl);
+/* Both ends are connected, and not an octet has passed. */
+void flow_begin_accepted(struct flow *fl);
 
 /* dial.c */
 /* A socket of a flow's that connects, non-blocking, or -errno. The caller's. */

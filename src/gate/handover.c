@@ -62,7 +62,8 @@ enum reason handover_make(struct flow *fl, uint8_t flags)
 	const struct handing h = {
 		.client = fl->in.watch.fd,
 		.server = fl->out.watch.fd,
-		.flags = flags,
+		.flags = fl->by_proxy ? flags | GATE_BY_PROXY : flags,
+		.proto = fl->proto,
 		.name = flow_name(fl),
 		.dst = fl->dst,
 		.dialled = *dialled(fl),

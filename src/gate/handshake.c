@@ -13,6 +13,7 @@
 
 #include "gate/datagrams.h"
 #include "gate/flow_table.h"
+#include "gate/proxy.h"
 
 enum {
 	HTTP_PORT = 80,
@@ -87,6 +88,17 @@ static void save_syn(struct flow *fl, const struct packet *p)
 	fl->syn_octets = (uint8_t)p->whole.n;
 }
 
+/* The gate itself is the far side, at first or for good. */
+static void begin_here(struct flow *fl, enum judged_kind kind)
+{
+	if (kind == JUDGED_DNS ? flow_dns_begin(fl) : proxy_begin(fl)) {
+		dial_offer(fl);
+		return;
+	}
+	handshake_reset_held(fl);
+	flow_abort(fl);
+}
+
 static void begin_flow(struct flow *fl, const struct packet *p, const struct judged *j)
 {
 	int r;
@@ -95,11 +107,8 @@ static void begin_flow(struct flow *fl, const struct packet *p, const struct jud
 	fl->dst = (struct endpoint){.addr = p->dst, .port = p->dst_port};
 	flow_table_insert(flow_table(fl), fl);
 	save_syn(fl, p);
-	if (j->kind == JUDGED_DNS) {
-		if (flow_dns_begin(fl))
-			dial_offer(fl);
-		else
-			flow_abort(fl);
+	if (j->kind != JUDGED_FORWARD) {
+		begin_here(fl, j->kind);
 		return;
 	}
 	fl->state = FLOW_DIALING;
@@ -175,10 +184,8 @@ void flows_take_syn(struct flows *f, const struct packet *p)
 		tun_write(f->gate->tun, p->whole);
 }
 
-static void begin_accepted(struct flow *fl)
+void flow_begin_accepted(struct flow *fl)
 {
-	if (fl->state == FLOW_DNS)
-		return;
 	if (fl->inspection == INSPECT_NOTHING) {
 		fl->up.credit = UINT64_MAX;
 		flow_begin_relay(fl);
@@ -194,6 +201,11 @@ static void begin_accepted(struct flow *fl)
 	flow_set_timer(fl, FIRST_OCTET_MS);
 }
 
+static bool is_here(const struct flow *fl)
+{
+	return fl->state == FLOW_DNS || fl->state == FLOW_PROXY;
+}
+
 static void take_accepted(struct flows *f, int fd, const struct sockaddr_storage *peer)
 {
 	struct sockaddr_storage local;
@@ -205,7 +217,7 @@ static void take_accepted(struct flows *f, int fd, const struct sockaddr_storage
 	    endpoint_from_sockaddr(peer, &src) && endpoint_from_sockaddr(&local, &dst))
 		fl = flow_table_find(f, &src, &dst);
 	/* A handshake that no flow offered is reset: nothing was decided for it. */
-	if (!fl || fl->in.watch.fd >= 0 || (fl->state != FLOW_OFFERED && fl->state != FLOW_DNS)) {
+	if (!fl || fl->in.watch.fd >= 0 || (fl->state != FLOW_OFFERED && !is_here(fl))) {
 		close(fd);
 		return;
 	}
@@ -214,7 +226,8 @@ static void take_accepted(struct flows *f, int fd, const struct sockaddr_storage
 		flow_abort(fl);
 		return;
 	}
-	begin_accepted(fl);
+	if (!is_here(fl))
+		flow_begin_accepted(fl);
 }
 
 void handshake_accept(struct watch *w, uint32_t events)

@@ -68,6 +68,20 @@ static void hand_over_tls(struct flow *fl, const struct tls_hello *hello)
 		refuse_tls(fl, why, flow_name(fl), fl->rule);
 }
 
+/* What was asked for by its name through the proxy port is that name inside as well, every time. */
+static struct verdict judge_inside(const struct flow *fl, const struct name *name,
+				   const char *method, const char *path)
+{
+	struct verdict v;
+
+	if (!fl->by_proxy)
+		return judge_server_name(fl->gate, &fl->dst, PROTO_TCP, name, method, path);
+	v = judge_proxied_server_name(fl->gate, &fl->dst, name, method, path);
+	if (v.allow && fl->by_name && !name_equal(name, &fl->name))
+		return (struct verdict){.step = v.step, .reason = REASON_SNI_MISMATCH};
+	return v;
+}
+
 static void judge_hello(struct flow *fl, const struct tls_hello *hello)
 {
 	const struct policy *p = ruleset_policy(fl->gate->rules);
@@ -78,7 +92,7 @@ static void judge_hello(struct flow *fl, const struct tls_hello *hello)
 		refuse_tls(fl, REASON_NO_SERVER_NAME, flow_name(fl), fl->rule);
 		return;
 	}
-	v = judge_server_name(fl->gate, &fl->dst, PROTO_TCP, &hello->server_name, NULL, NULL);
+	v = judge_inside(fl, &hello->server_name, NULL, NULL);
 	if (v.allow && v.by_default && carried_is_dodged(&c, &hello->server_name))
 		v = (struct verdict){.reason = REASON_SNI_MISMATCH};
 	if (v.allow && hello->has_ech && p->ech_refuse)
@@ -232,7 +246,7 @@ static struct verdict judge_host_without_name(const struct flow *fl, const struc
 	const struct carried c = carried_by(fl);
 	bool same = rq->host == HTTP_HOST_ABSENT || addr_equal(&rq->addr, &fl->dst.addr);
 
-	if (fl->by_default && same && !carried_is_owed(&c))
+	if (fl->by_default && same && !fl->by_name && !carried_is_owed(&c))
 		return (struct verdict){.allow = true, .by_default = true};
 	return (struct verdict){.reason = REASON_NO_SERVER_NAME};
 }
@@ -252,7 +266,7 @@ static struct verdict judge_request(struct flow *fl, const struct http_request *
 		return (struct verdict){.reason = REASON_PATH_NOT_ALLOWED};
 	memcpy(path, rq->path.p, rq->path.n);
 	path[rq->path.n] = 0;
-	v = judge_server_name(fl->gate, &fl->dst, PROTO_TCP, &rq->name, rq->method, path);
+	v = judge_inside(fl, &rq->name, rq->method, path);
 	if (v.allow && v.by_default && carried_is_dodged(&c, &rq->name))
 		v = (struct verdict){.reason = REASON_SNI_MISMATCH};
 	return v;

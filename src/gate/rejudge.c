@@ -12,6 +12,7 @@
  */
 #include "gate/flow_table.h"
 #include "gate/handover.h"
+#include "gate/proxy.h"
 
 static void cut(struct flow *fl, const struct verdict *v, const struct name *name)
 {
@@ -22,12 +23,23 @@ static void cut(struct flow *fl, const struct verdict *v, const struct name *nam
 	flow_cut(fl);
 }
 
+static void judge_flow(const struct flow *fl, struct judged *out)
+{
+	if (fl->by_proxy)
+		proxy_judge(fl, out);
+	else
+		judge_destination(fl->gate, &fl->dst, PROTO_TCP, out);
+}
+
 static void rejudge_waiting(struct flow *fl)
 {
 	enum inspection before = fl->inspection;
 	struct judged j;
 
-	judge_destination(fl->gate, &fl->dst, PROTO_TCP, &j);
+	judge_flow(fl, &j);
+	/* A port of the host that is the proxy port now: not what was dialled. */
+	if (j.kind == JUDGED_PROXY)
+		j.verdict = (struct verdict){.reason = REASON_PORT_NOT_ALLOWED};
 	if (j.kind == JUDGED_FORWARD && !judged_dials(&j, &fl->dial[fl->at_dial].addr))
 		j.verdict = (struct verdict){.reason = REASON_SPECIAL_ADDRESS};
 	if (!j.verdict.allow) {
@@ -78,13 +90,15 @@ static bool is_due(const struct flow *fl)
 static struct verdict judge_open(const struct flow *fl)
 {
 	bool http = fl->inspection == INSPECT_HTTP;
+	bool inside = is_by_name_inside(fl);
 	const struct flow_http *h = &fl->peek.http;
 	struct admitted a = {
 		.dst = &fl->dst,
 		.dialled = &fl->dial[fl->at_dial].addr,
 		.proto = PROTO_TCP,
-		.name = flow_name(fl),
-		.inside = is_by_name_inside(fl),
+		.name = inside || !fl->by_proxy || fl->by_name ? flow_name(fl) : NULL,
+		.inside = inside,
+		.by_proxy = fl->by_proxy,
 		.by_default = fl->by_default,
 		.method = http ? h->method : NULL,
 		/* A cut path could pass for another: it counts as not seen. */
@@ -103,7 +117,7 @@ static bool is_admitted_by_default(const struct flow *fl)
 {
 	struct judged j;
 
-	judge_destination(fl->gate, &fl->dst, PROTO_TCP, &j);
+	judge_flow(fl, &j);
 	return j.kind == JUDGED_FORWARD && j.verdict.by_default;
 }
 
@@ -137,6 +151,11 @@ static void rejudge(struct flow *fl)
 			rejudge_waiting(fl);
 		else
 			rejudge_open(fl);
+		break;
+	case FLOW_PROXY:
+		/* Before its request was admitted there is nothing to judge. */
+		if (fl->by_proxy)
+			rejudge_waiting(fl);
 		break;
 	default:
 		break;

@@ -60,6 +60,7 @@ enum reason {
 	REASON_BROKER_DOWN,   /* its requests have to be seen, and there is nobody to see them */
 	REASON_NOT_INSPECTED, /* it began before its requests had to be seen */
 	REASON_LOG_FULL,      /* it has to be in the audit log, which cannot be written */
+	REASON_MALFORMED_SOCKS,
 	REASONS,	      /* count */
 };
 

@@ -136,6 +136,27 @@ const char *environment_get(char *const *env, const char *name)
 	return NULL;
 }
 
+/*
+ * What programs read that can be told of a proxy. Some read one case, some the other; a URL of SOCKS
+ * in ALL_PROXY stops those that cannot speak it. Node's own fetch asks for the last one.
+ */
+static void set_proxy(struct list *l, const char *sandbox)
+{
+	static const char *const names[] = {"HTTP_PROXY",  "http_proxy", "HTTPS_PROXY",
+					    "https_proxy", "ALL_PROXY",	 "all_proxy"};
+	_cleanup_free_ char *not = NULL;
+
+	for (size_t i = 0; i < sg_array_len(names); i++)
+		list_set(l, names[i], ENVIRONMENT_PROXY);
+	if (asprintf(&not, "localhost,127.0.0.1,::1,host.sandgate.internal,%s", sandbox) < 0) {
+		not = NULL;
+		l->failed = true;
+	}
+	list_set(l, "NO_PROXY", not );
+	list_set(l, "no_proxy", not );
+	list_set(l, "NODE_USE_ENV_PROXY", "1");
+}
+
 char **environment_build(const struct environment_request *r)
 {
 	struct list l = {0};
@@ -152,6 +173,8 @@ char **environment_build(const struct environment_request *r)
 	list_set(&l, "SANDGATE", r->sandbox);
 	for (size_t i = 0; r->authority && i < sg_array_len(authority); i++)
 		list_set(&l, authority[i].name, authority[i].value);
+	if (r->by_proxy)
+		set_proxy(&l, r->sandbox);
 	put_placeholders(&l, r);
 	for (const char *const *p = r->added; p && *p; p++)
 		list_put(&l, strdup(*p));

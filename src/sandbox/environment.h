@@ -13,6 +13,8 @@
 
 #include "policy/credential.h"
 
+#define ENVIRONMENT_PROXY "http://gateway.sandgate.internal:3128"
+
 struct environment_request {
 	char *const *person;	/* the person's environment, NULL-terminated */
 	const char *sandbox;	/* its name */
@@ -21,6 +23,7 @@ struct environment_request {
 	const char *workdir;	/* PWD */
 	const char *apt_config; /* APT_CONFIG, or NULL */
 	bool authority;		/* there is a bundle of certificates (ca_bundle.h) */
+	bool by_proxy;		/* the proxy port is the only way out */
 	/* Those with a variable get a placeholder made from the seed in it; NULL: none. */
 	const struct credential_list *credentials;
 	const uint8_t *placeholder_seed; /* PLACEHOLDER_SEED octets */

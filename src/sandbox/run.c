@@ -86,8 +86,9 @@ static const char *text_of_hosts(const struct supervisor *s, char *out, size_t n
 		 "127.0.0.1 localhost %s\n::1 localhost ip6-localhost ip6-loopback\n"
 		 "%s",
 		 s->dir.name,
-		 s->networked ? AIRLOCK_GATE_V4 " host.sandgate.internal\n" AIRLOCK_GATE_V6
-						" host.sandgate.internal\n"
+		 s->networked ? AIRLOCK_GATE_V4
+			 " host.sandgate.internal gateway.sandgate.internal\n" AIRLOCK_GATE_V6
+			 " host.sandgate.internal gateway.sandgate.internal\n"
 			      : "");
 	return out;
 }
@@ -186,6 +187,7 @@ static int make_environment(struct supervisor *s, struct err *e)
 		.authority = s->networked,
 		.credentials = policy_credentials(&s->live.policy),
 		.placeholder_seed = s->placeholder_seed,
+		.by_proxy = s->options->policy->network == NET_BROKERED,
 		.added = s->options->env,
 	};
 

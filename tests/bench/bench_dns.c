@@ -89,7 +89,8 @@ static void make_questions(struct bench *b, const char *zone)
 	}
 }
 
-static void on_reply(void *ctx, const struct dns_client *client, struct span message)
+static void on_reply(void *ctx, const struct dns_client *client, enum reason why,
+		     struct span message)
 {
 	struct bench *b = ctx;
 

@@ -28,7 +28,7 @@ static struct span question;
 static unsigned replies;
 static bool over_tcp;
 
-static void on_reply(void *ctx, const struct dns_client *client, struct span m)
+static void on_reply(void *ctx, const struct dns_client *client, enum reason why, struct span m)
 {
 	if (++replies > 1)
 		abort();

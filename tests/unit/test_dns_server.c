@@ -117,7 +117,8 @@ static struct wire_reply reply;
 static struct dns_client asked_by;
 static struct timer guard;
 
-static void on_reply(void *ctx, const struct dns_client *client, struct span message)
+static void on_reply(void *ctx, const struct dns_client *client, enum reason why,
+		     struct span message)
 {
 	memcpy(got, message.p, message.n);
 	got_n = message.n;

@@ -1,0 +1,652 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Theory of operation
+ *
+ *	GREETING -> PASSWORD -> REQUEST -> RESOLVING -> DIALING -> INSPECTING or RELAYING
+ *
+ * GREETING and PASSWORD are of SOCKS; HTTP begins with REQUEST. A request to an address skips
+ * RESOLVING.
+ *
+ * What the client sends is looked at in its socket; a message is taken out when it is whole, and
+ * nothing behind it: a client may send the first octets of its tunnel at once. A request in absolute
+ * form is not taken at all, since the broker reads it again.
+ *
+ * The name goes to the DNS server like a question of the sandbox: judged, resolved, vetted, bound,
+ * limited by the same code (dns_server.h). Each address is judged with the name, and those that are
+ * admitted are dialled in turn, no other.
+ *
+ * From then on `dst` is what was asked for, as if the sandbox had dialled it, and the flow is found
+ * by its 4-tuple no more. Octets of the tunnel are inspected, judged again and counted by the same
+ * code as those of a direct flow; the name inside must be the one that was asked for (inspect.c).
+ *
+ * A refusal says what, why, and which command allows it; then the connection ends.
+ */
+#include "gate/proxy.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+#include "gate/dns_server.h"
+#include "gate/dns_special.h"
+#include "gate/flow_table.h"
+#include "gate/handover.h"
+#include "gate/names.h"
+#include "gate/proxy_answer.h"
+#include "gate/proxy_request.h"
+#include "gate/socks.h"
+
+enum {
+	FIRST_OCTET_MS = 60000, /* clients open connections ahead of need */
+	HEAD_MS = 10000,	/* from the first octet to a whole request */
+	TRY_MS = 3000,		/* of an address, while there is another */
+	LAST_TRY_MS = 30000,
+};
+
+enum {
+	STATUS_FORBIDDEN = 403,
+	STATUS_TIMEOUT = 408,
+	STATUS_BAD_GATEWAY = 502,
+	STATUS_UNAVAILABLE = 503,
+};
+
+enum phase { GREETING, PASSWORD, REQUEST, RESOLVING, DIALING };
+
+struct proxy {
+	enum phase phase;
+	bool socks, absolute;
+	bool follows;	 /* the flow's `dst` is the address that is dialled */
+	uint8_t waiting; /* answers to lookups that are to come */
+	enum reason why; /* one of them was none */
+	struct http_authority to;
+	struct proxy_request request; /* of HTTP */
+};
+
+static struct proxy *proxy_of(const struct flow *fl)
+{
+	return fl->peek.proxy;
+}
+
+bool proxy_begin(struct flow *fl)
+{
+	struct proxy *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return false;
+	p->socks = fl->dst.port == PROXY_SOCKS_PORT;
+	p->phase = p->socks ? GREETING : REQUEST;
+	fl->peek.proxy = p;
+	fl->proto = p->socks ? RECORD_SOCKS : RECORD_CONNECT;
+	fl->state = FLOW_PROXY;
+	fl->timer_is_idle = true;
+	flow_set_timer(fl, FIRST_OCTET_MS);
+	return true;
+}
+
+void proxy_drop(struct flow *fl)
+{
+	free(fl->peek.proxy);
+	memset(&fl->peek, 0, sizeof(fl->peek));
+}
+
+/* ---- The end without a connection ---- */
+
+static void finish(struct flow *fl, const struct buf *last_words)
+{
+	proxy_drop(fl);
+	flow_linger(fl, buf_span(last_words));
+}
+
+static void answer_socks(struct flow *fl, enum socks_reply reply)
+{
+	uint8_t octets[SOCKS_REPLY_OCTETS];
+	struct buf b = buf_of(octets, sizeof(octets));
+
+	socks_reply_print(reply, &b);
+	finish(fl, &b);
+}
+
+static void answer_http(struct flow *fl, const struct proxy_answer *a)
+{
+	static uint8_t octets[PROXY_ANSWER_MAX];
+	struct buf b = buf_of(octets, sizeof(octets));
+
+	proxy_answer_print(a, &b);
+	finish(fl, &b);
+}
+
+static const struct name *asked_name(const struct proxy *p)
+{
+	return p->to.kind == HTTP_HOST_NAME ? &p->to.name : NULL;
+}
+
+static const struct addr *asked_addr(const struct proxy *p)
+{
+	return p->to.kind == HTTP_HOST_ADDRESS ? &p->to.addr : NULL;
+}
+
+/* The request as it was asked: where it leads to may not be known. */
+static void note_refused(struct flow *fl, enum reason r, const struct rule *rule)
+{
+	const struct proxy *p = proxy_of(fl);
+	struct event e = {.kind = RECORD_DENY,
+			  .proto = fl->proto,
+			  .reason = r,
+			  .name = asked_name(p),
+			  .addr = asked_addr(p),
+			  .port = p->to.port,
+			  .rule = rule};
+
+	fl->ended_for = r;
+	fl->gate->counters->flows_refused++;
+	fl->gate->counters->frames_denied++;
+	journal_note(fl->gate->journal, &e);
+}
+
+static void refuse(struct flow *fl, enum reason r, const struct rule *rule)
+{
+	const struct proxy *p = proxy_of(fl);
+	struct destination d = {.kind = DEST_CONNECT,
+				.name = asked_name(p),
+				.addr = asked_addr(p),
+				.port = p->to.port,
+				.proto = PROTO_TCP,
+				.by_proxy = true};
+	struct http_authority to = p->to;
+	char remedy[REMEDY_MAX];
+	struct proxy_answer a = {.status = r == REASON_BROKER_DOWN ? STATUS_UNAVAILABLE
+								   : STATUS_FORBIDDEN,
+				 .to = &to,
+				 .reason = r,
+				 .remedy = remedy};
+
+	note_refused(fl, r, rule);
+	if (p->socks) {
+		answer_socks(fl, SOCKS_NOT_ALLOWED);
+		return;
+	}
+	remedy_format(&fl->gate->remedy, &d, r, remedy);
+	answer_http(fl, &a);
+}
+
+/* It was no refusal: what was asked for could not be had. */
+static void fail(struct flow *fl, struct proxy_answer a, enum socks_reply reply)
+{
+	struct http_authority to = proxy_of(fl)->to;
+
+	a.to = &to;
+	if (proxy_of(fl)->socks)
+		answer_socks(fl, reply);
+	else
+		answer_http(fl, &a);
+}
+
+static void refuse_malformed(struct flow *fl, uint16_t status, const char *why)
+{
+	struct proxy_answer a = {.status = status, .reason = REASON_MALFORMED_HTTP, .why = why};
+
+	flow_refuse(fl, (struct event){.proto = fl->proto, .reason = a.reason});
+	answer_http(fl, &a);
+}
+
+static void refuse_socks(struct flow *fl, enum socks_reply reply)
+{
+	enum reason r = reply == SOCKS_COMMAND_UNKNOWN ? REASON_PROTOCOL_NOT_CARRIED
+						       : REASON_MALFORMED_SOCKS;
+
+	flow_refuse(fl, (struct event){.proto = fl->proto, .reason = r});
+	answer_socks(fl, reply);
+}
+
+/* ---- Dialling ---- */
+
+static bool tell(struct flow *fl, const void *octets, size_t n)
+{
+	return send(fl->in.watch.fd, octets, n, MSG_NOSIGNAL) == (ssize_t)n;
+}
+
+static bool tell_open(struct flow *fl)
+{
+	uint8_t octets[SOCKS_REPLY_OCTETS];
+	struct buf b = buf_of(octets, sizeof(octets));
+
+	if (!proxy_of(fl)->socks)
+		return tell(fl, proxy_tunnel_is_open, strlen(proxy_tunnel_is_open));
+	socks_reply_print(SOCKS_SUCCEEDED, &b);
+	return tell(fl, octets, b.n);
+}
+
+static void hand_over(struct flow *fl)
+{
+	enum reason why = handover_make(fl, GATE_PROXIED);
+
+	if (why != REASON_NONE)
+		refuse(fl, why, fl->rule);
+}
+
+static void connected(struct flow *fl)
+{
+	if (proxy_of(fl)->absolute) {
+		hand_over(fl);
+		return;
+	}
+	if (!tell_open(fl)) {
+		flow_abort(fl);
+		return;
+	}
+	proxy_drop(fl);
+	/* The first octets of the tunnel may be there already: no event will tell of them. */
+	fl->in.readable = true;
+	flow_begin_accepted(fl);
+	if (fl->state == FLOW_INSPECTING)
+		flow_queue(fl);
+}
+
+/* `r` is of dial_begin(). */
+static void await_dial(struct flow *fl, int r)
+{
+	struct proxy *p = proxy_of(fl);
+
+	if (r != 0) {
+		fail(fl, proxy_answer_to_dial(-r), proxy_reply_to_dial(-r));
+		return;
+	}
+	if (p->follows)
+		fl->dst.addr = fl->dial[fl->at_dial].addr;
+	flow_set_timer(fl, fl->at_dial + 1 < fl->n_dial ? TRY_MS : LAST_TRY_MS);
+}
+
+static void try_next(struct flow *fl, int error)
+{
+	loop_close(flow_loop(fl), &fl->out.watch);
+	fl->at_dial++;
+	await_dial(fl, fl->at_dial < fl->n_dial ? dial_begin(fl) : -error);
+}
+
+void proxy_out_ready(struct flow *fl, uint32_t events)
+{
+	int error = ECONNREFUSED;
+	socklen_t n = sizeof(error);
+
+	if (proxy_of(fl)->phase != DIALING)
+		return;
+	if (events & (EPOLLERR | EPOLLHUP)) {
+		getsockopt(fl->out.watch.fd, SOL_SOCKET, SO_ERROR, &error, &n);
+		try_next(fl, error);
+	} else if (events & EPOLLOUT) {
+		connected(fl);
+	}
+}
+
+/* ---- Judging ---- */
+
+/* What was asked for is the flow's destination from here on. */
+static void take_destination(struct flow *fl, const struct endpoint *dst, const struct judged *j)
+{
+	struct proxy *p = proxy_of(fl);
+
+	flow_table_forget(fl);
+	fl->dst = *dst;
+	fl->by_proxy = true;
+	fl->by_name = p->to.kind == HTTP_HOST_NAME;
+	flow_set_judged(fl, j);
+	fl->n_dial = j->n_dial;
+	fl->at_dial = 0;
+	memcpy(fl->dial, j->dial, sizeof(fl->dial));
+	fl->gate->counters->flows_opened++;
+	if (fl->inspection == INSPECT_NOTHING && !p->absolute)
+		flow_note_admitted(fl);
+}
+
+static void go_on(struct flow *fl, const struct endpoint *dst, const struct judged *j)
+{
+	if (j->kind != JUDGED_FORWARD) {
+		refuse(fl, j->verdict.reason, j->verdict.rule);
+		return;
+	}
+	take_destination(fl, dst, j);
+	proxy_of(fl)->phase = DIALING;
+	await_dial(fl, dial_begin(fl));
+}
+
+static void ask_address(struct flow *fl, const struct addr *a)
+{
+	struct endpoint dst = {.addr = *a, .port = proxy_of(fl)->to.port};
+	struct judged j;
+
+	judge_proxied_address(fl->gate, &dst, &j);
+	go_on(fl, &dst, &j);
+}
+
+/* ---- Lookups ---- */
+
+/* Both families by turns, IPv4 first: where one does not work the other is not waited for long. */
+static size_t take_addrs(struct flow *fl, struct addr out[DIAL_MAX])
+{
+	const struct name *name = &proxy_of(fl)->to.name;
+	mono_t now = loop_now(flow_loop(fl));
+	struct names_answer v4, v6;
+	size_t n = 0;
+
+	names_answer(fl->gate->names, name, NAMES_A, now, &v4);
+	names_answer(fl->gate->names, name, NAMES_AAAA, now, &v6);
+	v4.n = v4.state == NAMES_ADDRESSES ? v4.n : 0;
+	v6.n = v6.state == NAMES_ADDRESSES ? v6.n : 0;
+	for (size_t i = 0; i < DIAL_MAX; i++) {
+		if (i < v4.n && n < DIAL_MAX)
+			out[n++] = v4.addrs[i];
+		if (i < v6.n && n < DIAL_MAX)
+			out[n++] = v6.addrs[i];
+	}
+	return n;
+}
+
+static void lookup_failed(struct flow *fl)
+{
+	struct proxy_answer a = {.status = STATUS_BAD_GATEWAY, .reason = proxy_of(fl)->why};
+
+	if (a.reason == REASON_NONE) {
+		a.reason = REASON_UPSTREAM_FAILED;
+		a.why = "the name does not exist, or has no address";
+	}
+	if (a.reason == REASON_RESOLVER_FAILED || a.reason == REASON_UPSTREAM_FAILED)
+		fail(fl, a, SOCKS_HOST_UNREACHABLE);
+	else
+		refuse(fl, a.reason, NULL);
+}
+
+static bool is_synthetic(const struct flow *fl)
+{
+	return ruleset_policy(fl->gate->rules)->dns_answers == DNS_ANSWERS_SYNTHETIC;
+}
+
+/* All answers are there, bound by the DNS server. */
+static void resolved(struct flow *fl)
+{
+	struct proxy *p = proxy_of(fl);
+	struct addr addrs[DIAL_MAX], synthetic;
+	size_t n = take_addrs(fl, addrs);
+	struct endpoint dst = {.port = p->to.port};
+	struct judged j;
+
+	if (n == 0) {
+		lookup_failed(fl);
+		return;
+	}
+	if (is_synthetic(fl)) {
+		synthetic = names_synthetic(fl->gate->names, &p->to.name, addr_is_v4(&addrs[0]),
+					    loop_now(flow_loop(fl)));
+		ask_address(fl, &synthetic);
+		return;
+	}
+	p->follows = true;
+	judge_proxied_name(fl->gate, &p->to.name, addrs, n, p->to.port, &j);
+	go_on(fl, &dst, &j);
+}
+
+void flows_answer_proxy(struct flows *f, uint32_t slot, uint32_t generation, enum reason why)
+{
+	struct flow *fl;
+	struct proxy *p;
+
+	if (slot >= f->used)
+		return;
+	fl = &f->flow[slot];
+	if (fl->state != FLOW_PROXY || fl->generation != generation)
+		return;
+	p = proxy_of(fl);
+	/* A refusal says more than that the resolver failed. */
+	if (why != REASON_NONE && (p->why == REASON_NONE || p->why == REASON_RESOLVER_FAILED))
+		p->why = why;
+	if (p->waiting && --p->waiting == 0)
+		resolved(fl);
+}
+
+static void ask_type(struct flow *fl, const struct name *name, uint16_t type)
+{
+	struct dns_client client = {
+		.by_proxy = true,
+		.tcp = true,
+		.from = fl->src,
+		.to = fl->dst,
+		.flow = flow_slot(fl),
+		.generation = fl->generation,
+	};
+	uint8_t question[DNS_QUESTION_MAX];
+	size_t n = dns_question_build(name, type, type, false, question);
+
+	dns_server_query(fl->gate->dns, &client, span_of(question, n), loop_now(flow_loop(fl)));
+}
+
+static void resolve(struct flow *fl)
+{
+	struct name name = proxy_of(fl)->to.name;
+
+	/* The last answer may come before its question returns, and end the flow. */
+	proxy_of(fl)->waiting = 2;
+	ask_type(fl, &name, DNS_AAAA);
+	ask_type(fl, &name, DNS_A);
+}
+
+static void ask_name(struct flow *fl)
+{
+	switch (dns_special_find(&proxy_of(fl)->to.name)) {
+	case DNS_SPECIAL_GATE:
+		ask_address(fl, &fl->gate->gate_v4);
+		break;
+	case DNS_SPECIAL_LOOPBACK:
+		refuse(fl, REASON_SPECIAL_ADDRESS, NULL);
+		break;
+	default:
+		resolve(fl);
+	}
+}
+
+static void ask(struct flow *fl)
+{
+	struct proxy *p = proxy_of(fl);
+
+	p->phase = RESOLVING;
+	loop_timer_cancel(flow_loop(fl), &fl->timer);
+	if (p->to.kind == HTTP_HOST_NAME)
+		ask_name(fl);
+	else
+		ask_address(fl, &p->to.addr);
+}
+
+/* ---- Reading: each step takes one message, or says false: it is not whole, or all is over ---- */
+
+static bool take(struct flow *fl, size_t n)
+{
+	if (recv(fl->in.watch.fd, NULL, n, MSG_TRUNC) == (ssize_t)n)
+		return true;
+	flow_abort(fl);
+	return false;
+}
+
+static bool read_greeting(struct flow *fl, struct span seen)
+{
+	uint8_t chosen[2] = {5, SOCKS_NO_METHOD};
+	struct buf b = {.p = chosen, .n = sizeof(chosen), .cap = sizeof(chosen)};
+	enum socks_method method;
+	size_t n;
+
+	switch (socks_greeting_read(seen, &n, &method)) {
+	case SOCKS_MORE:
+		return false;
+	case SOCKS_WRONG:
+		flow_refuse(fl,
+			    (struct event){.proto = fl->proto, .reason = REASON_MALFORMED_SOCKS});
+		flow_abort(fl);
+		return false;
+	case SOCKS_WHOLE:
+		break;
+	}
+	if (method == SOCKS_NO_METHOD) {
+		finish(fl, &b);
+		return false;
+	}
+	chosen[1] = (uint8_t)method;
+	proxy_of(fl)->phase = method == SOCKS_PASSWORD ? PASSWORD : REQUEST;
+	if (!take(fl, n))
+		return false;
+	if (tell(fl, chosen, sizeof(chosen)))
+		return true;
+	flow_abort(fl);
+	return false;
+}
+
+static bool read_password(struct flow *fl, struct span seen)
+{
+	static const uint8_t accepted[] = {1, 0};
+	size_t n;
+
+	switch (socks_password_read(seen, &n)) {
+	case SOCKS_MORE:
+		return false;
+	case SOCKS_WRONG:
+		flow_refuse(fl,
+			    (struct event){.proto = fl->proto, .reason = REASON_MALFORMED_SOCKS});
+		flow_abort(fl);
+		return false;
+	case SOCKS_WHOLE:
+		break;
+	}
+	proxy_of(fl)->phase = REQUEST;
+	if (!take(fl, n))
+		return false;
+	if (tell(fl, accepted, sizeof(accepted)))
+		return true;
+	flow_abort(fl);
+	return false;
+}
+
+static bool read_socks(struct flow *fl, struct span seen)
+{
+	struct proxy *p = proxy_of(fl);
+	enum socks_reply reply;
+	size_t n;
+
+	switch (socks_request_read(seen, &n, &p->to, &reply)) {
+	case SOCKS_MORE:
+		return false;
+	case SOCKS_WRONG:
+		refuse_socks(fl, reply);
+		return false;
+	case SOCKS_WHOLE:
+		break;
+	}
+	if (take(fl, n))
+		ask(fl);
+	return false;
+}
+
+static bool read_http(struct flow *fl, struct span seen)
+{
+	struct proxy *p = proxy_of(fl);
+
+	switch (proxy_request_read(&p->request, seen)) {
+	case PROXY_ASKS_MORE:
+		return false;
+	case PROXY_ASKS_WRONG:
+		refuse_malformed(fl, p->request.status, p->request.why);
+		return false;
+	case PROXY_ASKS_ABSOLUTE:
+		p->absolute = true;
+		break;
+	case PROXY_ASKS_TUNNEL:
+		if (!take(fl, p->request.octets))
+			return false;
+		break;
+	}
+	p->to = p->request.to;
+	ask(fl);
+	return false;
+}
+
+static bool read_message(struct flow *fl, struct span seen)
+{
+	const struct proxy *p = proxy_of(fl);
+
+	switch (p->phase) {
+	case GREETING:
+		return read_greeting(fl, seen);
+	case PASSWORD:
+		return read_password(fl, seen);
+	case REQUEST:
+		return p->socks ? read_socks(fl, seen) : read_http(fl, seen);
+	case RESOLVING:
+	case DIALING:
+		break;
+	}
+	return false;
+}
+
+static void note_first_octet(struct flow *fl)
+{
+	if (!fl->timer_is_idle)
+		return;
+	fl->timer_is_idle = false;
+	flow_set_timer(fl, HEAD_MS);
+}
+
+/* False: there is nothing to go on with now. */
+static bool read_on(struct flow *fl)
+{
+	bool last = fl->in.hangup;
+	uint32_t generation = fl->generation;
+	struct span seen;
+
+	switch (relay_peek(&fl->in, &seen)) {
+	case MOVED_SOME:
+		note_first_octet(fl);
+		if (read_message(fl, seen))
+			return true;
+		/* A message that the end of the stream cuts short will never be whole. */
+		if (last && fl->generation == generation && fl->state == FLOW_PROXY &&
+		    proxy_of(fl)->phase <= REQUEST)
+			flow_close(fl);
+		return false;
+	case MOVED_END:
+		flow_close(fl);
+		return false;
+	case MOVED_ERROR:
+		flow_abort(fl);
+		return false;
+	case MOVED_NOTHING:
+		break;
+	}
+	return false;
+}
+
+void proxy_in_ready(struct flow *fl)
+{
+	if (proxy_of(fl)->phase > REQUEST)
+		return;
+	while (read_on(fl))
+		;
+}
+
+void proxy_expired(struct flow *fl)
+{
+	struct proxy *p = proxy_of(fl);
+
+	if (p->phase == DIALING)
+		try_next(fl, ETIMEDOUT);
+	else if (fl->timer_is_idle || p->socks)
+		flow_close(fl);
+	else
+		refuse_malformed(fl, STATUS_TIMEOUT, "the request did not come in time");
+}
+
+/* ---- Judging again ---- */
+
+void proxy_judge(const struct flow *fl, struct judged *out)
+{
+	const struct gate *g = fl->gate;
+	bool own = addr_equal(&fl->dst.addr, &g->gate_v4) || addr_equal(&fl->dst.addr, &g->gate_v6);
+
+	if (!fl->by_name || own || names_addr_is_synthetic(&fl->dst.addr))
+		judge_proxied_address(g, &fl->dst, out);
+	else
+		judge_proxied_name(g, &fl->name, &fl->dial[fl->at_dial].addr, 1, fl->dst.port, out);
+}
