@@ -15,27 +15,26 @@
 #include "sandbox/ca_store.h"
 #include "sandbox/pem.h"
 
-const char *const ca_bundle_names[CA_FILES] = {
-	[CA_BUNDLE] = "ca-bundle.pem",
-	[CA_EXTRA] = "ca-extra.pem",
-	[CA_STORE] = "ca-store.p12",
-	[CA_POLICY] = "ca-policy.json",
+static const char folder_name[] = "ca";
+
+static const char *const names[CA_FILES] = {
+	[CA_BUNDLE] = "bundle.pem",
+	[CA_EXTRA] = "extra.pem",
+	[CA_STORE] = "store.p12",
+	[CA_POLICY] = "policy.json",
 };
 
 #define MANAGED "/policies/managed/sandgate.json"
 
 /*
- * Ours first, then Debian and Arch; Fedora and RHEL; openSUSE; Alpine. What is not there is none.
- * At the end Chromium, as Debian and Playwright have it, and Chrome, which need not be installed.
+ * Of Debian and Arch; Fedora and RHEL; openSUSE; Alpine. What is not there is none. At the end
+ * Chromium, as Debian and Playwright have it, and Chrome, which need not be installed.
  */
 static const struct {
 	const char *path;
 	enum ca_file file;
 	const char *within; /* as in struct file_over */
 } places[] = {
-	{SANDBOX_CA_BUNDLE, CA_BUNDLE, SANDBOX_FILES},
-	{SANDBOX_CA_EXTRA, CA_EXTRA, SANDBOX_FILES},
-	{SANDBOX_CA_STORE, CA_STORE, SANDBOX_FILES},
 	{"/etc/ssl/certs/ca-certificates.crt", CA_BUNDLE, NULL},
 	{"/etc/ca-certificates/extracted/tls-ca-bundle.pem", CA_BUNDLE, NULL},
 	{"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", CA_BUNDLE, NULL},
@@ -54,7 +53,7 @@ static const struct {
 	{"/etc/opt/chrome_for_testing" MANAGED, CA_POLICY, "/etc/opt"},
 };
 
-static_assert(sg_array_len(places) < CA_BUNDLE_PLACES, "and one for the end of the list");
+static_assert(sg_array_len(places) + 2 <= CA_BUNDLE_PLACES, "the folder, and the list's end");
 
 /* 0 or -errno. */
 static int write_at(int fd, struct span text, size_t offset)
@@ -72,8 +71,8 @@ static int write_at(int fd, struct span text, size_t offset)
 /* Readable for all: inside, the reader may be another user. */
 static int make_file(struct ca_bundle *b, enum ca_file which, int dir)
 {
-	int fd = openat(dir, ca_bundle_names[which],
-			O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0444);
+	int fd = openat(dir, names[which], O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+			0444);
 
 	b->fd[which] = fd;
 	return fd < 0 || fchmod(fd, 0444) < 0 ? -errno : 0;
@@ -144,19 +143,48 @@ static int make_policy(struct ca_bundle *b, int dir)
 	return rc ? rc : write_at(b->fd[CA_POLICY], span_of(none, sizeof(none)), 0);
 }
 
-static int make_files(struct ca_bundle *b, int dir, const char *path)
+static int name_paths(struct ca_bundle *b, const char *path)
 {
-	int rc;
+	bool fits = path_join(path, folder_name, b->folder) &&
+		    path_join(b->folder, names[CA_BUNDLE], b->bundle) &&
+		    path_join(b->folder, names[CA_STORE], b->store);
 
-	for (size_t i = 0; i < CA_FILES; i++)
-		if (!path_join(path, ca_bundle_names[i], b->path[i]))
-			return -ENAMETOOLONG;
-	rc = make_pem(b, CA_BUNDLE, dir, ca_bundle_host(b));
+	return fits ? 0 : -ENAMETOOLONG;
+}
+
+static int make_files(struct ca_bundle *b, int dir)
+{
+	int rc = make_pem(b, CA_BUNDLE, dir, ca_bundle_host(b));
+
 	if (rc == 0)
 		rc = make_pem(b, CA_EXTRA, dir, trusted_span(&b->host.extra));
 	if (rc == 0)
 		rc = make_policy(b, dir);
 	return rc ? rc : make_store(b, dir);
+}
+
+static int make_folder(int dir)
+{
+	int fd;
+
+	if (mkdirat(dir, folder_name, 0755) < 0)
+		return -errno;
+	fd = openat(dir, folder_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fchmod(fd, 0755) == 0)
+		return fd < 0 ? -errno : fd;
+	close(fd);
+	return -EPERM;
+}
+
+static int make_all(struct ca_bundle *b, int dir, const char *path)
+{
+	_cleanup_fd_ int folder = -1;
+	int rc = name_paths(b, path);
+
+	if (rc)
+		return rc;
+	folder = make_folder(dir);
+	return folder < 0 ? folder : make_files(b, folder);
 }
 
 int ca_bundle_open(struct ca_bundle *b, const struct host_bundle_request *r, int dir,
@@ -167,7 +195,7 @@ int ca_bundle_open(struct ca_bundle *b, const struct host_bundle_request *r, int
 	*b = CA_BUNDLE_NONE;
 	if (host_bundle_read(r, &b->host, e))
 		return -1;
-	rc = make_files(b, dir, path);
+	rc = make_all(b, dir, path);
 	if (rc == 0)
 		return 0;
 	ca_bundle_close(b);
@@ -176,12 +204,15 @@ int ca_bundle_open(struct ca_bundle *b, const struct host_bundle_request *r, int
 
 void ca_bundle_places(const struct ca_bundle *b, struct file_over out[CA_BUNDLE_PLACES])
 {
-	size_t n = sg_array_len(places);
+	const char *sources[CA_FILES] = {
+		[CA_BUNDLE] = b->bundle, [CA_STORE] = b->store, [CA_POLICY] = SANDBOX_CA_POLICY};
+	struct file_over *o = out;
 
-	for (size_t i = 0; i < n; i++)
-		out[i] = (struct file_over){places[i].path, b->path[places[i].file],
-					    places[i].within};
-	out[n] = (struct file_over){0};
+	*o++ = (struct file_over){SANDBOX_CA, b->folder, SANDBOX_FILES, false};
+	for (size_t i = 0; i < sg_array_len(places); i++)
+		*o++ = (struct file_over){places[i].path, sources[places[i].file], places[i].within,
+					  places[i].file == CA_POLICY};
+	*o = (struct file_over){0};
 }
 
 struct span ca_bundle_host(const struct ca_bundle *b)
@@ -241,4 +272,16 @@ void ca_bundle_close(struct ca_bundle *b)
 			close(b->fd[i]);
 	host_bundle_free(&b->host);
 	*b = CA_BUNDLE_NONE;
+}
+
+void ca_bundle_remove(int dir)
+{
+	int folder = openat(dir, folder_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (folder < 0)
+		return;
+	for (size_t i = 0; i < CA_FILES; i++)
+		unlinkat(folder, names[i], 0);
+	close(folder);
+	unlinkat(dir, folder_name, AT_REMOVEDIR);
 }

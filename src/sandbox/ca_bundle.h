@@ -2,7 +2,7 @@
 /*
  * ca_bundle: whom the programs in a sandbox trust.
  *
- * Theory of operation. Four files in the sandbox's folder of the registry (runtime_dir.h), which
+ * Theory of operation. Four files in a folder of the sandbox's in the registry (runtime_dir.h), which
  * its programs see read-only: a bundle of PEM; the same as a PKCS#12 store for Java; PEM of what Node
  * trusts besides its own list, which it reads whole at each start of each program; and a policy for
  * Chromium, which has a list of its own. Each begins with a block of fixed size for the sandbox's own authorities, empty (white space; a
@@ -29,25 +29,26 @@ enum { CA_BUNDLE_HEAD = 64 * 1024 };
 enum ca_file { CA_BUNDLE, CA_EXTRA, CA_STORE, CA_POLICY, CA_FILES };
 
 /* Inside. */
-#define SANDBOX_CA_BUNDLE SANDBOX_FILES "/ca-bundle.pem"
-#define SANDBOX_CA_EXTRA  SANDBOX_FILES "/ca-extra.pem"
-#define SANDBOX_CA_STORE  SANDBOX_FILES "/ca-store.p12"
-
-/* In the sandbox's folder of the registry. */
-extern const char *const ca_bundle_names[CA_FILES];
+#define SANDBOX_CA	  SANDBOX_FILES "/ca"
+#define SANDBOX_CA_BUNDLE SANDBOX_CA "/bundle.pem"
+#define SANDBOX_CA_EXTRA  SANDBOX_CA "/extra.pem"
+#define SANDBOX_CA_STORE  SANDBOX_CA "/store.p12"
+#define SANDBOX_CA_POLICY SANDBOX_CA "/policy.json"
 
 struct ca_bundle {
 	struct host_bundle host;
-	int fd[CA_FILES];	       /* open for writing; -1 */
-	char path[CA_FILES][PATH_MAX]; /* on the host, without links: to be mounted */
-	size_t store_head;	       /* where the authorities are in the store */
+	int fd[CA_FILES];      /* open for writing; -1 */
+	char folder[PATH_MAX]; /* on the host, without links: to be mounted */
+	char bundle[PATH_MAX]; /* and two that are in it */
+	char store[PATH_MAX];
+	size_t store_head; /* where the authorities are in the store */
 };
 
 #define CA_BUNDLE_NONE ((struct ca_bundle){.fd = {-1, -1, -1, -1}})
 
 /*
- * Reads what the host trusts and makes the files in the folder `dir`, whose path is `path`, without
- * an authority. 0, or -1 with the message and nothing to close.
+ * Reads what the host trusts and makes the files, without an authority, in a folder in `dir`, whose
+ * path is `path`. 0, or -1 with the message and nothing to close.
  */
 int ca_bundle_open(struct ca_bundle *b, const struct host_bundle_request *r, int dir,
 		   const char *path, struct err *e) sg_must_check;
@@ -69,7 +70,10 @@ struct span ca_bundle_host(const struct ca_bundle *b);
  */
 int ca_bundle_set_authority(struct ca_bundle *b, struct span pem, struct err *e) sg_must_check;
 
-/* The files go with the sandbox's folder. */
+/* The files stay. */
 void ca_bundle_close(struct ca_bundle *b);
+
+/* Takes them out of `dir`, if they are there. */
+void ca_bundle_remove(int dir);
 
 #endif

@@ -123,20 +123,20 @@ enum {
 	HEAD_CONTENT = CA_STORE_HEAD - 4,
 };
 
+/* All of its n octets but the zeros at its end. */
 static void put_filler(struct buf *b, size_t n)
 {
 	put_tag(b, SEQUENCE, n - 4);
 	buf_put(b, oid_filler, sizeof(oid_filler));
 	put_tag(b, EXPLICIT_0, n - 8 - sizeof(oid_filler));
 	put_tag(b, OCTETS, n - FILLER_TAGS);
-	while (!b->full && b->n < CA_STORE_HEAD)
-		buf_put_u8(b, 0);
 }
 
 bool ca_store_head(struct span authorities, uint8_t out[CA_STORE_HEAD])
 {
 	struct buf b = buf_of(out, CA_STORE_HEAD);
 
+	memset(out, 0, CA_STORE_HEAD);
 	put_tag(&b, SEQUENCE, HEAD_CONTENT);
 	put_certificates(&b, authorities, "sandgate");
 	if (b.full || CA_STORE_HEAD - b.n < FILLER_MIN)

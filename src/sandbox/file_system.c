@@ -467,16 +467,16 @@ static int add_texts(struct planner *b)
 static void add_over(struct planner *b, const struct file_over *o)
 {
 	char real[PATH_MAX];
-	struct mount m = {.kind = MOUNT_RO,
-			  .rank = RANK_MASK,
-			  .dest = real,
-			  .source = (char *)o->source,
-			  .checked = true};
+	struct mount m = {
+		.kind = MOUNT_RO, .rank = RANK_MASK, .dest = real, .source = (char *)o->source};
 
 	/* Distributions have links from one of these places to another. */
 	if (!file_view_resolve(b->p, b->r->host, o->path, real) || is_planned(b->p, real))
 		return;
-	if (file_plan_look(b->p, b->r->host, real) == PATH_FILE ||
+	if (o->link)
+		m.kind = MOUNT_LINK;
+	m.checked = !o->link;
+	if ((!o->link && file_plan_look(b->p, b->r->host, real) == PATH_FILE) ||
 	    (o->within && file_opened_place(b->r, b->p, o->within, real)))
 		file_plan_add(b->p, &m);
 }

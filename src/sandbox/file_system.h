@@ -54,13 +54,14 @@ struct file_plan {
 };
 
 /*
- * The host's file `source`, which may change, over the file that the sandbox sees at `path`; where
- * none is, it is put there if there is the folder `within`.
+ * The host's file or folder `source`, which may change, over the file that the sandbox sees at
+ * `path`; where none is, it is put there if there is the folder `within`.
  */
 struct file_over {
 	const char *path; /* NULL ends a list */
 	const char *source;
 	const char *within; /* above path; or NULL */
+	bool link;	    /* no mount: where no file is, a link to `source`, which is inside */
 };
 
 struct file_request {

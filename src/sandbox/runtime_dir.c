@@ -125,8 +125,7 @@ static void remove_sandbox(const struct registry *r, const char *name, int dir)
 {
 	unlinkat(dir, CONTROL_SOCKET_NAME, 0);
 	unlinkat(dir, EXEC_SOCKET_NAME, 0);
-	for (size_t i = 0; i < CA_FILES; i++)
-		unlinkat(dir, ca_bundle_names[i], 0);
+	ca_bundle_remove(dir);
 	unlinkat(dir, lock_name, 0);
 	unlinkat(r->fd, name, AT_REMOVEDIR);
 }

@@ -11,7 +11,7 @@
  * without that lock is left over and is taken away by whoever comes next.
  *
  * BASE/NAME/control is the control socket, BASE/NAME/exec the one for commands that are run inside,
- * and the others are the certificates that its programs trust (ca_bundle.h).
+ * BASE/NAME/ca has the certificates that its programs trust (ca_bundle.h).
  */
 #ifndef SG_SANDBOX_RUNTIME_DIR_H
 #define SG_SANDBOX_RUNTIME_DIR_H

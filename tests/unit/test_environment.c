@@ -106,6 +106,37 @@ static void without_a_path_there_is_the_usual_one(void **state)
 	environment_free(env);
 }
 
+static void the_certificates_are_named_for_every_kind_of_program(void **state)
+{
+	static const char *const of_the_bundle[] = {
+		"SSL_CERT_FILE",     "REQUESTS_CA_BUNDLE",  "CURL_CA_BUNDLE", "GIT_SSL_CAINFO",
+		"AWS_CA_BUNDLE",     "CARGO_HTTP_CAINFO",   "DENO_CERT",      "PIP_CERT",
+		"NIX_SSL_CERT_FILE", "CODEX_CA_CERTIFICATE"};
+	static const char *const added[] = {"SSL_CERT_FILE=/mine", "JAVA_TOOL_OPTIONS=", NULL};
+	struct environment_request r = plain();
+	char **env = environment_build(&r);
+
+	for (size_t i = 0; i < sizeof(of_the_bundle) / sizeof(of_the_bundle[0]); i++)
+		assert_null(environment_get(env, of_the_bundle[i]));
+	environment_free(env);
+	r.authority = true;
+	env = environment_build(&r);
+	for (size_t i = 0; i < sizeof(of_the_bundle) / sizeof(of_the_bundle[0]); i++)
+		assert_string_equal(environment_get(env, of_the_bundle[i]),
+				    "/run/sandbox-files/ca/bundle.pem");
+	assert_string_equal(environment_get(env, "NODE_EXTRA_CA_CERTS"),
+			    "/run/sandbox-files/ca/extra.pem");
+	assert_string_equal(environment_get(env, "JAVA_TOOL_OPTIONS"),
+			    "-Djavax.net.ssl.trustStore=/run/sandbox-files/ca/store.p12 "
+			    "-Djavax.net.ssl.trustStoreType=PKCS12");
+	environment_free(env);
+	r.added = added;
+	env = environment_build(&r);
+	assert_string_equal(environment_get(env, "SSL_CERT_FILE"), "/mine");
+	assert_string_equal(environment_get(env, "JAVA_TOOL_OPTIONS"), "");
+	environment_free(env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -113,6 +144,7 @@ int main(void)
 		cmocka_unit_test(what_is_added_wins_and_the_last_of_it),
 		cmocka_unit_test(root_inside_is_root_in_the_environment),
 		cmocka_unit_test(without_a_path_there_is_the_usual_one),
+		cmocka_unit_test(the_certificates_are_named_for_every_kind_of_program),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

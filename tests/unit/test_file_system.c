@@ -29,6 +29,17 @@ static const struct node debian[] = {
 	{"/etc/shadow", "f"},
 	{"/etc/ssl/private", "d"},
 	{"/etc/hosts", "f"},
+	{"/etc/ssl/bundle", "f"},
+	{"/etc/ssl/cert.pem", "->bundle"},
+	{"/etc/browser", "d"},
+	{"/etc/browser/preferences", "f"},
+	{"/etc/browser/link", "->preferences"},
+	{"/etc/browser/socket", "s"},
+	{"/etc/managed", "d"},
+	{"/etc/managed/policies", "d"},
+	{"/etc/managed/policies/theirs", "f"},
+	{"/etc/managed/other", "d"},
+	{"/etc/moved", "->browser"},
 	{"/etc/resolv.conf", "->../run/systemd/resolve/stub-resolv.conf"},
 	{"/run", "d"},
 	{"/run/systemd/resolve/stub-resolv.conf", "f"},
@@ -112,7 +123,19 @@ static bool table_link(const void *ctx, const char *path, char *out, size_t cap)
 	return n && n->is[0] == '-' && (size_t)snprintf(out, cap, "%s", n->is + 2) < cap;
 }
 
-static const struct tree table = {.kind = table_kind, .link = table_link};
+static bool table_each(const void *ctx, const char *path, bool (*fn)(void *arg, const char *name),
+		       void *arg)
+{
+	size_t n = strlen(path);
+
+	for (size_t i = 0; i < sg_array_len(debian); i++)
+		if (path_holds(path, debian[i].path) && debian[i].path[n] &&
+		    !strchr(debian[i].path + n + 1, '/') && !fn(arg, debian[i].path + n + 1))
+			return false;
+	return true;
+}
+
+static const struct tree table = {.kind = table_kind, .link = table_link, .each = table_each};
 
 static const char *const own[] = {"/run/user/1000/sandgate", "/home/u/.config/sandgate", NULL};
 
@@ -600,6 +623,103 @@ static void the_resolver_of_the_sandbox_stands_where_the_link_leads(void **state
 	file_plan_free(&p);
 }
 
+static void a_file_of_ours_stands_where_the_links_lead_and_once(void **state)
+{
+	static const struct file_over over[] = {
+		{.path = "/etc/ssl/cert.pem", .source = "/ours"},
+		{.path = "/etc/ssl/bundle", .source = "/theirs"},
+		{.path = "/etc/ssl/nowhere", .source = "/ours"},
+		{.path = SANDBOX_FILES "/ca", .source = "/folder", .within = SANDBOX_FILES},
+		{0},
+	};
+	struct file_request r = in("/home/u/p");
+	struct file_plan p;
+
+	r.over = over;
+	p = built(&r);
+	assert_mount(&p, "/etc/ssl/bundle", MOUNT_RO);
+	assert_string_equal(at(&p, "/etc/ssl/bundle")->source, "/ours");
+	assert_true(at(&p, "/etc/ssl/bundle")->checked);
+	assert_null(at(&p, "/etc/ssl/cert.pem"));
+	assert_null(at(&p, "/etc/ssl/nowhere"));
+	assert_mount(&p, SANDBOX_FILES "/ca", MOUNT_RO);
+	file_plan_free(&p);
+}
+
+static const struct file_over browsers[] = {
+	{"/etc/browser/policies/ours", "/inside", "/etc/browser", true},
+	{"/etc/managed/policies/ours", "/inside", "/etc/managed", true},
+	{"/etc/managed/more/ours", "/inside", "/etc/managed", true},
+	{"/etc/none/policies/ours", "/inside", "/etc/none", true},
+	{"/etc/moved/other/ours", "/inside", "/etc/moved", true},
+	{0},
+};
+
+static void a_folder_of_the_host_is_opened_where_it_ends(void **state)
+{
+	struct file_request r = in("/home/u/p");
+	struct file_plan p;
+
+	r.over = browsers;
+	p = built(&r);
+	assert_mount(&p, "/etc/browser", MOUNT_TMPFS);
+	assert_mount(&p, "/etc/browser/preferences", MOUNT_RO);
+	assert_mount(&p, "/etc/browser/link", MOUNT_LINK);
+	assert_string_equal(at(&p, "/etc/browser/link")->source, "preferences");
+	assert_null(at(&p, "/etc/browser/socket"));
+	assert_mount(&p, "/etc/browser/policies/ours", MOUNT_LINK);
+	assert_string_equal(at(&p, "/etc/browser/policies/ours")->source, "/inside");
+	assert_mount(&p, "/etc/managed/policies", MOUNT_TMPFS);
+	assert_mount(&p, "/etc/managed/policies/theirs", MOUNT_RO);
+	assert_mount(&p, "/etc/managed/policies/ours", MOUNT_LINK);
+	assert_mount(&p, "/etc/managed", MOUNT_TMPFS);
+	assert_mount(&p, "/etc/managed/other", MOUNT_RO);
+	assert_null(at(&p, "/etc/none/policies/ours"));
+	assert_null(at(&p, "/etc/moved/other/ours"));
+	file_plan_free(&p);
+}
+
+static void what_is_hidden_or_handed_in_is_not_opened(void **state)
+{
+	static const char *const hidden[] = {"/etc/browser", NULL};
+	static const char *const handed[] = {"/etc/managed", NULL};
+	struct file_request r = in("/home/u/p");
+	struct file_plan p;
+
+	r.over = browsers;
+	r.hide = hidden;
+	r.rw = handed;
+	p = built(&r);
+	assert_null(at(&p, "/etc/browser/policies/ours"));
+	assert_null(at(&p, "/etc/managed/policies/ours"));
+	assert_mount(&p, "/etc/managed", MOUNT_RW);
+	file_plan_free(&p);
+}
+
+static bool endless(const void *ctx, const char *path, bool (*fn)(void *arg, const char *name),
+		    void *arg)
+{
+	for (size_t i = 0; i < 1000; i++)
+		if (!fn(arg, "preferences"))
+			return false;
+	return true;
+}
+
+static void a_folder_with_too_much_in_it_is_left_alone(void **state)
+{
+	struct tree crowded = table;
+	struct file_request r = in("/home/u/p");
+	struct file_plan p;
+
+	crowded.each = endless;
+	r.host = &crowded;
+	r.over = browsers;
+	p = built(&r);
+	assert_null(at(&p, "/etc/browser"));
+	assert_null(at(&p, "/etc/browser/policies/ours"));
+	file_plan_free(&p);
+}
+
 static void a_command_that_only_the_person_has_is_named(void **state)
 {
 	static const char *const bin[] = {"/home/u/.local/bin", NULL};
@@ -690,6 +810,10 @@ int main(void)
 		cmocka_unit_test(a_home_that_hides_the_system_is_replaced),
 		cmocka_unit_test(masked_files_are_covered),
 		cmocka_unit_test(the_resolver_of_the_sandbox_stands_where_the_link_leads),
+		cmocka_unit_test(a_file_of_ours_stands_where_the_links_lead_and_once),
+		cmocka_unit_test(a_folder_of_the_host_is_opened_where_it_ends),
+		cmocka_unit_test(what_is_hidden_or_handed_in_is_not_opened),
+		cmocka_unit_test(a_folder_with_too_much_in_it_is_left_alone),
 		cmocka_unit_test(a_command_that_only_the_person_has_is_named),
 		cmocka_unit_test(paths_as_text),
 		cmocka_unit_test(paths_that_do_not_fit_are_refused),
