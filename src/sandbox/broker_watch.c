@@ -143,10 +143,27 @@ void broker_watch_follow_log(struct supervisor *s)
 		process_link_kill(&s->broker.process);
 }
 
+/* One that ends while it starts has ended as well; one that hangs is not waited for twice. */
+static int start_again(struct supervisor *s, const struct catalogue *c, struct err *e)
+{
+	mono_t until = mono_add_ms(mono_now(), PROCESS_START_MS);
+
+	do {
+		if (!restarts_allow(&s->broker_restarts, mono_now()))
+			return err_set(
+				e, "the broker has ended %d times in %d s; the sandbox is ended",
+				RESTARTS_MAX + 1, RESTARTS_MS / 1000);
+		if (broker_watch_begin(s, s->live.rules, c, e) == 0 &&
+		    broker_watch_await_ready(s, e) == 0)
+			return 0;
+	} while (mono_before(mono_now(), until));
+	return err_prefix(e, "no new broker can be started, the sandbox is ended");
+}
+
 static int begin_again(struct supervisor *s, const struct catalogue *c, struct err *e)
 {
-	if (broker_watch_begin(s, s->live.rules, c, e) || broker_watch_await_ready(s, e))
-		return err_prefix(e, "no new broker can be started, the sandbox is ended");
+	if (start_again(s, c, e))
+		return -1;
 	/* A gate or a broker that did not take it has been ended, and its end comes here again. */
 	if (broker_watch_pair(s, e))
 		supervisor_say(e);
@@ -162,9 +179,6 @@ int broker_watch_replace(struct supervisor *s, struct err *e)
 	log_note_broker_restart(s, e);
 	err_prefix(e, "connections whose requests are seen are cut");
 	supervisor_say(e);
-	if (!restarts_allow(&s->broker_restarts, mono_now()))
-		return err_set(e, "the broker has ended %d times in %d s; the sandbox is ended",
-			       RESTARTS_MAX + 1, RESTARTS_MS / 1000);
 	if (!broker_watch_is_missing(s, &s->live.policy, c))
 		return 0;
 	if (begin_again(s, c, e))

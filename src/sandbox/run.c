@@ -241,6 +241,8 @@ static int make_gate(struct supervisor *s, struct err *e)
 	/* Where there is a log already, the sealer puts the totals right before a gate counts. */
 	if (s->options->lasting && sealer_await_ready(&s->sealer, e))
 		return -1;
+	if (s->log.broker_ring)
+		ring_read_totals(s->log.broker_ring, &s->requests_before);
 	if (supervisor_start_gate(s, e) || broker_watch_await_ready(s, e))
 		return -1;
 	return broker_watch_pair(s, e);

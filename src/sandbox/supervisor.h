@@ -66,6 +66,7 @@ struct supervisor {
 	struct broker_link broker; /* none, unless the policy needs one */
 	bool broker_knows_full;	   /* that the audit log cannot be written */
 	struct restarts broker_restarts;
+	struct record_totals requests_before; /* what brokers of earlier runs have counted */
 	struct secret_keep keep;
 	struct secret_fetches fetches;
 	uint8_t placeholder_seed[PLACEHOLDER_SEED];
@@ -107,6 +108,8 @@ void supervisor_kill_when_due(struct supervisor *s, mono_t now);
 void supervisor_drain(struct supervisor *s);
 
 /* control_answer_fn with the supervisor as context. */
+/* What gate and broker refused, as the gate answers "refusals"; NULL without a network. */
+json_t *report_refusals(struct supervisor *s, int timeout_ms);
 json_t *report_answer(void *ctx, const json_t *request, const struct ucred *who);
 
 /* "sandgate: MESSAGE" on standard error, without control characters. */
