@@ -20,6 +20,7 @@
 #include "gate/names.h"
 #include "gate/new_policy.h"
 #include "gate/parts.h"
+#include "policy/permission.h"
 
 /* A gate lives as long as its process: nothing is ever freed, and that is no leak. */
 const char *__asan_default_options(void);
@@ -28,7 +29,7 @@ const char *__asan_default_options(void)
 	return "detect_leaks=0";
 }
 
-enum { RIG_GATES = 32 };
+enum { RIG_GATES = 64 };
 static struct gate rig_gates[RIG_GATES];
 static size_t rig_n;
 
@@ -55,12 +56,17 @@ static inline struct name rig_name(const char *text)
 	return n;
 }
 
+/* Where it is set policies are resolved by it, so that their permissions count. */
+static const struct catalogue *rig_catalogue;
+
 static inline struct policy rig_policy(const char *yaml)
 {
+	const struct policy_sources sources = {.catalogue = rig_catalogue};
 	struct policy p;
 	struct err e;
 
-	if (policy_parse(span_of_string(yaml), POLICY_YAML, "test", &p, &e) != 0)
+	if (policy_parse(span_of_string(yaml), POLICY_YAML, "test", &p, &e) != 0 ||
+	    (rig_catalogue && policy_resolve(&p, &sources, &e) != 0))
 		fail_msg("%s", e.text);
 	return p;
 }
@@ -141,7 +147,7 @@ static inline void rig_begin_with(struct rig *r, const char *yaml, const struct 
 
 static inline void rig_begin(struct rig *r, const char *yaml)
 {
-	rig_begin_with(r, yaml, NULL, -1);
+	rig_begin_with(r, yaml, rig_catalogue, -1);
 }
 
 static inline void rig_end(struct rig *r)
@@ -260,6 +266,8 @@ static inline struct rig_flow rig_open(struct rig *r, const char *addr, uint16_t
 	out = (struct rig_flow){fl, fl->generation, sandbox[0], world[0]};
 	if (fl->inspection == INSPECT_NOTHING)
 		inspect_nothing(fl);
+	else if (fl->inspection == INSPECT_LOOK)
+		flow_begin_relay(fl);
 	return out;
 }
 

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client_hello.h"
 #include "gate_rig.h"
 
 static struct rig rig;
@@ -83,45 +84,6 @@ static void expect_lives(struct rig_flow *f)
 	rig_expect_passes(&rig, f);
 }
 
-/* A whole client hello that asks for the name, as far as the gate reads it. */
-static size_t build_hello(const char *name, bool ech, uint8_t out[512])
-{
-	uint8_t ext[300];
-	size_t n = strlen(name), at = 0, e = 0;
-	const uint8_t sni[] = {0, 0, 0, (uint8_t)(n + 5), 0, (uint8_t)(n + 3), 0, 0, (uint8_t)n};
-
-	memcpy(ext, sni, sizeof(sni));
-	memcpy(ext + sizeof(sni), name, n);
-	e = sizeof(sni) + n;
-	if (ech) {
-		memcpy(ext + e, "\xfe\x0d\0\1\0", 5);
-		e += 5;
-	}
-	memset(out, 0, 512);
-	out[0] = 22;
-	out[1] = 3;
-	out[2] = 1;
-	out[5] = 1; /* client hello */
-	out[9] = out[10] = 3;
-	at = 9 + 2 + 32;
-	out[at++] = 0; /* session id */
-	out[at++] = 0;
-	out[at++] = 2;
-	out[at++] = 0x13;
-	out[at++] = 1;
-	out[at++] = 1; /* compression: none */
-	out[at++] = 0;
-	out[at++] = (uint8_t)(e >> 8);
-	out[at++] = (uint8_t)e;
-	memcpy(out + at, ext, e);
-	at += e;
-	out[3] = (uint8_t)((at - 5) >> 8);
-	out[4] = (uint8_t)(at - 5);
-	out[7] = (uint8_t)((at - 9) >> 8);
-	out[8] = (uint8_t)(at - 9);
-	return at;
-}
-
 /* What the client sent has come out whole at the server. */
 static void pass(struct rig_flow *f, const void *octets, size_t n)
 {
@@ -138,7 +100,7 @@ static struct rig_flow open_tls(const char *name, const char *addr, bool ech)
 	struct rig_flow f = rig_open(&rig, addr, 443);
 	uint8_t hello[512];
 
-	pass(&f, hello, build_hello(name, ech, hello));
+	pass(&f, hello, client_hello(hello, name, ech, ""));
 	return f;
 }
 
@@ -404,7 +366,7 @@ static void a_flow_that_has_said_nothing_goes_on_under_the_new_policy(void **sta
 {
 	struct rig_flow raw, gone;
 	uint8_t hello[512];
-	size_t n = build_hello("b.example.com", false, hello);
+	size_t n = client_hello(hello, "b.example.com", false, "");
 
 	begin("network: deny\nallow: [a.example.com, b.example.com, c.example.com]\n");
 	rig_bind(&rig, "a.example.com", "93.184.0.1");
