@@ -35,6 +35,7 @@ static void set_rules(struct broker *b, const struct broker_setup *s)
 	b->log = (struct request_log){
 		.ring = s->ring,
 		.wake = s->wake >= 0 ? BROKER_WAKE : -1,
+		.refusals = s->refusals,
 		.generation = ruleset_generation(s->rules),
 	};
 	b->rules.log = &b->log;

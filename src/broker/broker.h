@@ -28,7 +28,9 @@ struct broker_setup {
 	struct span bundle;		   /* PEM: whom the host trusts */
 	unsigned authority_days;
 	uint8_t placeholder_seed[PLACEHOLDER_SEED]; /* of the sandbox: the same for each broker */
-	struct ring *ring;	  /* audit/record.h, of the broker's own; NULL: nothing is kept */
+	struct ring *ring; /* audit/record.h, of the broker's own; NULL: nothing is kept */
+	struct refusals
+		*refusals; /* audit/refusals.h, of the broker's own; NULL: none are counted */
 	struct patience patience; /* PATIENCE_USUAL */
 	int wake;		  /* eventfd of the ring's reader, or -1 */
 };

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "audit/refusals.h"
 #include "broker/placeholder.h"
 #include "policy/rule.h"
 
@@ -100,8 +101,26 @@ void request_log_use(struct record *r, const char *credential)
 	record_put_text(r->credential, sizeof(r->credential), span_of_string(credential));
 }
 
+/* A permission is told where the request wants one, and not where it was admitted by it. */
+static void count_refusal(struct refusals *refusals, const struct record *r)
+{
+	bool wants = r->reason == REASON_OPERATION_NOT_ALLOWED || r->reason == REASON_NOT_IN_POLICY;
+
+	refusals_note(refusals,
+		      &(struct refusal){
+			      .proto = (enum record_proto)r->proto,
+			      .reason = (enum reason)r->reason,
+			      .name = r->has_name ? &r->name : NULL,
+			      .addr = r->has_addr ? &r->addr : NULL,
+			      .port = r->port,
+			      .permission = wants && r->permission[0] ? r->permission : NULL,
+		      });
+}
+
 void request_log_put(const struct request_log *l, struct record *r)
 {
+	if (r->kind == RECORD_DENY && l->refusals)
+		count_refusal(l->refusals, r);
 	r->time_ms = wall_ms();
 	ring_put(l->ring, l->wake, r);
 }

@@ -15,8 +15,9 @@
 #include "broker/judge_request.h"
 
 struct request_log {
-	struct ring *ring; /* NULL: nothing is kept */
-	int wake;	   /* eventfd of its reader, or -1 */
+	struct ring *ring;	   /* NULL: nothing is kept */
+	int wake;		   /* eventfd of its reader, or -1 */
+	struct refusals *refusals; /* audit/refusals.h; NULL: none are counted */
 	uint64_t generation;
 	bool closed; /* what is put cannot be written: requests wait, or are refused */
 };

@@ -48,6 +48,8 @@ static int by_what(const void *a, const void *b)
 	if (order == 0 && x->has_name)
 		order = strcmp(x->name.s, y->name.s);
 	if (order == 0)
+		order = strcmp(x->permission, y->permission);
+	if (order == 0)
 		order = counts_address(x) - counts_address(y);
 	if (order == 0 && counts_address(x))
 		order = memcmp(x->addr.b, y->addr.b, sizeof(x->addr.b));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gate/counted.h"
 
-#include "gate/refusals.h"
+#include "audit/refusals.h"
 #include "gate/wildcards.h"
 #include "policy/permission.h"
 
@@ -64,6 +64,15 @@ static enum proto proto_of(enum record_proto p)
 						   : PROTO_TCP;
 }
 
+/* Of a request the broker says which it needs; that is looked up, since it reads the sandbox's octets. */
+static const struct permission *operation_permission(const struct remedy_for *who,
+						     const struct refusal *what)
+{
+	if (!what->permission || !who->catalogue)
+		return NULL;
+	return catalogue_permission(who->catalogue, what->permission);
+}
+
 static void append_refusal(void *ctx, const struct refusal *what, uint64_t count)
 {
 	struct refusal_list *list = ctx;
@@ -77,10 +86,15 @@ static void append_refusal(void *ctx, const struct refusal *what, uint64_t count
 	};
 	char remedy[REMEDY_MAX], address[ADDR_TEXT_MAX];
 
-	remedy_format(list->who, &d, what->reason, remedy);
-	/* Where no command would help, no permission would. */
-	if (remedy[0] && list->who->catalogue)
-		covering = catalogue_covering(list->who->catalogue, &d, list->who->on);
+	covering = operation_permission(list->who, what);
+	if (covering) {
+		remedy_format_permission(list->who, covering->id, remedy);
+	} else {
+		remedy_format(list->who, &d, what->reason, remedy);
+		/* Where no command would help, no permission would. */
+		if (remedy[0] && list->who->catalogue)
+			covering = catalogue_covering(list->who->catalogue, &d, list->who->on);
+	}
 	json_array_append_new(
 		list->rows,
 		json_pack("{s:s, s:o, s:o, s:i, s:s, s:I, s:o, s:o, s:o}", "proto",
@@ -102,9 +116,9 @@ json_t *counted_refusals(const struct refusals *r, const struct remedy_for *who)
 			 (json_int_t)refusals_other(r));
 }
 
-json_t *counted_refusals_untrusted(const struct gate_totals *t, const struct remedy_for *who)
+json_t *counted_refusals_untrusted(const struct refusals *r, const struct remedy_for *who)
 {
-	struct refusals *copy = refusals_copy(t->refusals);
+	struct refusals *copy = refusals_copy(r);
 	json_t *answer = copy ? counted_refusals(copy, who) : NULL;
 
 	refusals_free(copy);

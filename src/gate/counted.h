@@ -25,6 +25,6 @@ json_t *counted_refusals(const struct refusals *r, const struct remedy_for *who)
 
 /* For who is not the gate: whatever octets are there. The wildcards of the status are empty. */
 json_t *counted_status_untrusted(const struct gate_totals *t, uint64_t generation);
-json_t *counted_refusals_untrusted(const struct gate_totals *t, const struct remedy_for *who);
+json_t *counted_refusals_untrusted(const struct refusals *r, const struct remedy_for *who);
 
 #endif

@@ -10,7 +10,7 @@
 #define SG_GATE_JOURNAL_H
 
 #include "audit/record.h"
-#include "gate/refusals.h"
+#include "audit/refusals.h"
 
 struct event {
 	enum record_kind kind;

@@ -3,8 +3,8 @@
 
 #include <sys/mman.h>
 
+#include "audit/refusals.h"
 #include "gate/quota.h"
-#include "gate/refusals.h"
 #include "gate/wildcards.h"
 
 struct counted {

@@ -31,13 +31,15 @@ static const char why_unknown[] = "no destination is known of it";
 static const char why_alias[] = "it is a service of this machine; --host-port opens its port";
 static const char why_raw[] = "it would have to pass unchecked; only /raw in a rule of your own "
 			      "says that";
+static const char why_request[] = "no permission is for that request";
+static const char why_written[] = "the permission for that request is one to switch on by name";
 static const char why_locked[] = "the organisation's policy is locked";
 
 /* Refusals that another rule would have turned into an admission. */
 static bool is_for_want_of_a_rule(enum reason r)
 {
 	return r == REASON_NONE || r == REASON_NOT_IN_POLICY || r == REASON_PORT_NOT_ALLOWED ||
-	       r == REASON_NETWORK_NONE;
+	       r == REASON_OPERATION_NOT_ALLOWED || r == REASON_NETWORK_NONE;
 }
 
 static bool admits(const struct ruleset *rs, const struct seen *s, struct verdict *v)
@@ -55,6 +57,19 @@ static const char *vet_reason(enum reason r)
 	return is_for_want_of_a_rule(r) ? NULL : reason_sentence(r);
 }
 
+/* A request that a permission is for is learned as that permission, and as nothing wider. */
+static const char *vet_request(const struct learn_state *l, const struct seen *s)
+{
+	const struct permission *p;
+
+	if (!s->permission[0])
+		return s->reason == REASON_OPERATION_NOT_ALLOWED ? why_request : NULL;
+	p = catalogue_permission(l->sources->catalogue, s->permission);
+	if (!p)
+		return why_request;
+	return learn_may_propose(l, p) ? NULL : why_written;
+}
+
 /* NULL: it is proposed. What the policy in force admits already is no new grant. */
 static const char *vet(const struct learn_state *l, const struct seen *s)
 {
@@ -62,6 +77,8 @@ static const char *vet(const struct learn_state *l, const struct seen *s)
 
 	if (!s->has_name && !s->has_addr)
 		return why_unknown;
+	if (vet_request(l, s))
+		return vet_request(l, s);
 	if (s->reason == REASON_NONE && admits(l->now, s, &v))
 		return NULL;
 	if (s->has_name && strcmp(s->name.s, host_alias) == 0)
@@ -207,6 +224,16 @@ static struct ruleset *compile(const struct policy *p, const struct policy_sourc
 	return rs;
 }
 
+/* Why the learned policy does not let it through; NULL: it does. */
+static const char *find_wrong(const struct learn_item *t, const struct ruleset *rs)
+{
+	struct verdict v;
+
+	if (!admits(rs, &t->seen, &v))
+		return reason_sentence(v.reason);
+	return t->seen.permission[0] && !t->covered ? why_request : NULL;
+}
+
 /* How many were left out because the learned policy does not admit them; -1 with the message. */
 static int verify(struct learn_state *l, struct learned *out, struct err *e)
 {
@@ -217,14 +244,12 @@ static int verify(struct learn_state *l, struct learned *out, struct err *e)
 		return -1;
 	for (size_t i = 0; failed >= 0 && i < l->n_todo; i++) {
 		struct learn_item *t = &l->todo[i];
-		struct verdict v;
+		const char *wrong = t->dropped ? NULL : find_wrong(t, rs);
 
-		if (t->dropped || admits(rs, &t->seen, &v))
+		if (!wrong)
 			continue;
 		t->dropped = true;
-		failed = leave_out(out, &t->seen, reason_sentence(v.reason))
-				 ? err_set(e, "out of memory")
-				 : failed + 1;
+		failed = leave_out(out, &t->seen, wrong) ? err_set(e, "out of memory") : failed + 1;
 	}
 	ruleset_free(rs);
 	return failed;

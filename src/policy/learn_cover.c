@@ -25,8 +25,7 @@ static bool is_switched_on(const struct policy *p, const char *id)
 	return false;
 }
 
-/* What a person has switched on themselves is theirs; else only what needs no second look. */
-static bool may_be_proposed(const struct learn_state *l, const struct permission *p)
+bool learn_may_propose(const struct learn_state *l, const struct permission *p)
 {
 	if (p->web || p->asks || p->host_port)
 		return false;
@@ -73,6 +72,13 @@ static struct ruleset *compile_alone(const struct learn_state *l, const char *id
 	return rs;
 }
 
+/* A request is let through by the permission that is for it, or where no permission is asked. */
+static bool has_request(const struct learn_state *l, const char *id, const struct seen *s)
+{
+	return !id || !s->permission[0] ||
+	       catalogue_includes(l->sources->catalogue, id, s->permission);
+}
+
 static void ask_candidate(const struct learn_state *l, const char *id, struct candidate *c)
 {
 	struct ruleset *rs = compile_alone(l, id, &c->hosts);
@@ -84,7 +90,7 @@ static void ask_candidate(const struct learn_state *l, const char *id, struct ca
 
 		decide(rs, NULL, &d, &v);
 		/* The host's alias resolves everywhere. */
-		c->covers[i] = v.allow && v.rule;
+		c->covers[i] = v.allow && v.rule && has_request(l, id, &l->todo[i].seen);
 	}
 	ruleset_free(rs);
 }
@@ -166,7 +172,7 @@ int learn_cover(struct learn_state *l, struct policy *p, struct err *e)
 
 	cover_by_default(l);
 	for (size_t i = 0; v && i < c->n_permissions; i++) {
-		if (!may_be_proposed(l, &c->permissions[i]))
+		if (!learn_may_propose(l, &c->permissions[i]))
 			continue;
 		v[n].permission = &c->permissions[i];
 		v[n].rank = rank_of(l, v[n].permission);

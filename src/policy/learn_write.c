@@ -38,7 +38,9 @@ int learn_compare_targets(const struct seen *a, const struct seen *b)
 	if (order || a->lookup)
 		return order;
 	order = (int)a->proto - (int)b->proto;
-	return order ? order : (int)a->port - (int)b->port;
+	if (order == 0)
+		order = (int)a->port - (int)b->port;
+	return order ? order : strcmp(a->permission, b->permission);
 }
 
 /* --- a rule as text --- */
@@ -144,9 +146,10 @@ static const struct rule *special_rule(const struct learn_state *l, const struct
 	return NULL;
 }
 
+/* No rule is made for one request: it would let all others through. */
 static bool is_open(const struct learn_item *t)
 {
-	return !t->covered && !t->dropped;
+	return !t->covered && !t->dropped && !t->seen.permission[0];
 }
 
 static bool is_host_alias(const struct seen *s)

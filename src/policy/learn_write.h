@@ -20,7 +20,7 @@ struct learn_state {
 	size_t n_todo;
 };
 
-/* The order of targets: host, lookup before connections, protocol, port. 0: the same target. */
+/* By host, lookup before connections, protocol, port, permission. 0: the same target. */
 int learn_compare_targets(const struct seen *a, const struct seen *b);
 
 /* A rule, or a host port, for each item that is neither covered nor dropped. */

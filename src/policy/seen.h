@@ -5,6 +5,8 @@
 
 #include "policy/decide.h"
 
+enum { SEEN_PERMISSION_MAX = 40 };
+
 struct seen {
 	bool lookup; /* a DNS question: only the name counts */
 	bool has_name, has_addr;
@@ -13,6 +15,8 @@ struct seen {
 	uint16_t port; /* 0: none, as with echo */
 	enum proto proto;
 	enum reason reason; /* REASON_NONE: it was admitted */
+	/* Of a request: by which permission it was admitted, or would have been; empty: not known. */
+	char permission[SEEN_PERMISSION_MAX];
 	uint64_t count;
 };
 

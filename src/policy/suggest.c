@@ -36,16 +36,25 @@ static void take_word(struct remedy_words *w, const char *before, const char *wo
 		w->net_deny = strcmp(word, "deny") == 0;
 }
 
+/* Of a request that was refused: which permission is for it, as far as the catalogue has it. */
+static const struct permission *permission_for(const struct suggestions *s, const struct seen *what)
+{
+	if (!what->permission[0] || what->reason == REASON_NONE || !s->catalogue)
+		return NULL;
+	return catalogue_permission(s->catalogue, what->permission);
+}
+
 static void find_remedy(const struct suggestions *s, const struct seen *what,
 			struct remedy_words *w)
 {
 	struct destination d = seen_destination(what);
 	const struct remedy_for who = {
 		.sandbox = SUGGEST_NAME, .catalogue = s->catalogue, .on = s->on};
+	const struct permission *wanted = permission_for(s, what);
 	char *save = NULL, *before, *word;
 
-	*w = (struct remedy_words){.item = NULL};
-	if (!d.name && !d.addr)
+	*w = (struct remedy_words){.item = wanted ? wanted->id : NULL};
+	if (wanted || (!d.name && !d.addr))
 		return;
 	remedy_format(&who, &d, what->reason, w->text);
 	before = strtok_r(w->text, " ", &save);
@@ -73,11 +82,21 @@ static bool is_shown_now(const struct suggestions *s, const struct seen *what,
 	       address_admissible(s->rules, NULL, name, &what->addr);
 }
 
+static bool is_on(char *const *on, const char *id)
+{
+	while (on && *on && strcmp(*on, id) != 0)
+		on++;
+	return on && *on;
+}
+
 static bool is_allowed_now(const struct suggestions *s, const struct seen *what)
 {
 	struct destination d = seen_destination(what);
+	const struct permission *wanted = permission_for(s, what);
 	struct verdict v;
 
+	if (wanted)
+		return is_on(s->on, wanted->id);
 	if (!s->rules || !is_of_policy(what->reason) || (!d.name && !d.addr))
 		return false;
 	decide(s->rules, NULL, &d, &v);

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "audit/refusals.h"
+
 /* ---- What it says unasked ---- */
 
 static void keep_authority(struct broker_link *b, const json_t *message)
@@ -85,16 +87,29 @@ static void become_broker(const void *setup, int control, pid_t supervisor)
 	_exit(broker_main(&own));
 }
 
+/* No broker writes it now. */
+static int prepare_refusals(struct broker_link *b)
+{
+	if (!b->refusals)
+		b->refusals = refusals_new();
+	if (!b->refusals)
+		return -1;
+	refusals_mend(b->refusals);
+	return 0;
+}
+
 int broker_link_begin(struct broker_link *b, const struct broker_setup *s, struct err *e)
 {
 	const struct policy *p = ruleset_policy(s->rules);
+	struct broker_setup setup = *s;
 
 	forget(b);
 	b->process.heard = heard;
 	b->process.ctx = b;
-	if (credential_list_grow(&b->credentials, policy_credentials(p)))
+	if (prepare_refusals(b) || credential_list_grow(&b->credentials, policy_credentials(p)))
 		return err_set(e, "starting the broker: out of memory");
-	return process_link_fork(&b->process, become_broker, s, e);
+	setup.refusals = b->refusals;
+	return process_link_fork(&b->process, become_broker, &setup, e);
 }
 
 int broker_link_await_ready(struct broker_link *b, struct err *e)

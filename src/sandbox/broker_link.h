@@ -24,7 +24,8 @@ struct broker_link {
 	struct credential_list credentials; /* by their numbers */
 	/* By number, which may be beyond them: what it wants may come before its answer. */
 	bool wanted[BROKER_SECRETS][VAULT_MAX];
-	char *authority; /* PEM, unchecked; NULL: nothing new */
+	char *authority;	   /* PEM, unchecked; NULL: nothing new */
+	struct refusals *refusals; /* of the requests of all brokers of this link; NULL: none yet */
 };
 
 #define BROKER_LINK_NONE \

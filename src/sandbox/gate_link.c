@@ -14,8 +14,9 @@ json_t *gate_link_counted(struct gate_link *g, const char *op, int timeout_ms)
 
 	if (answer || !g->totals.counters)
 		return answer;
-	return strcmp(op, "refusals") == 0 ? counted_refusals_untrusted(&g->totals, &g->remedy)
-					   : counted_status_untrusted(&g->totals, g->generation);
+	return strcmp(op, "refusals") == 0
+		       ? counted_refusals_untrusted(g->totals.refusals, &g->remedy)
+		       : counted_status_untrusted(&g->totals, g->generation);
 }
 
 json_int_t gate_link_number(const json_t *answer, const char *group, const char *key)

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/counted.h"
 #include "sandbox/summary.h"
 #include "sandbox/supervisor.h"
 
@@ -54,6 +55,33 @@ static json_t *counters(const json_t *status, const char *group, const char *con
 	return o;
 }
 
+/* Whatever the broker wrote there. */
+static json_int_t bounded(uint64_t n)
+{
+	return n > GATE_NUMBER_MAX ? GATE_NUMBER_MAX : (json_int_t)n;
+}
+
+static void add(json_t *o, const char *key, json_int_t more)
+{
+	json_object_set_new(o, key, json_integer(gate_link_number(o, NULL, key) + more));
+}
+
+/* The broker's count, whichever one it was, is in its ring: one record a request. */
+static void add_requests(const struct supervisor *s, json_t *requests)
+{
+	const struct record_totals *before = &s->requests_before;
+	struct record_totals now;
+	uint64_t refused = 0;
+
+	if (!s->log.broker_ring)
+		return;
+	ring_read_totals(s->log.broker_ring, &now);
+	for (size_t i = 0; i < REASONS; i++)
+		refused += now.refused[i] - before->refused[i];
+	add(requests, "inspected", bounded(refused + now.allowed - before->allowed));
+	add(requests, "refused", bounded(refused));
+}
+
 /* Its numbers within bounds; its texts are the client's to show as such. */
 static json_t *wildcards(const json_t *status)
 {
@@ -72,14 +100,15 @@ static json_t *answer_egress(struct supervisor *s)
 	static const char *const flows[] = {"opened", "refused", "open", NULL};
 	static const char *const dns[] = {"answered", "refused", NULL};
 	static const char *const requests[] = {"inspected", "refused", NULL};
-	json_t *status = ask_gate(s, "status"), *o;
+	json_t *status = ask_gate(s, "status"), *o, *seen;
 	char *policy = summary_policy(&s->live.policy);
 
+	seen = counters(status, "requests", requests);
+	add_requests(s, seen);
 	o = json_pack("{s:s, s:I, s:o, s:o, s:o, s:o, s:o}", "policy", policy ? policy : "",
 		      "generation", generation(s), "frames", frames(s, status), "flows",
 		      counters(status, "flows", flows), "dns", counters(status, "dns", dns),
-		      "requests", counters(status, "requests", requests), "wildcards",
-		      wildcards(status));
+		      "requests", seen, "wildcards", wildcards(status));
 	free(policy);
 	json_decref(status);
 	return o;
@@ -107,9 +136,29 @@ static json_t *answer_policy(struct supervisor *s)
 			 "agent", s->options->agent, "languages", languages(s));
 }
 
+json_t *report_refusals(struct supervisor *s, int timeout_ms)
+{
+	const struct remedy_for who = {
+		.sandbox = s->dir.name,
+		.catalogue = live_policy_sources(&s->live, s->options).catalogue,
+		.on = s->live.policy.resolved.on,
+	};
+	json_t *o = s->networked ? gate_link_counted(&s->gate, "refusals", timeout_ms) : NULL;
+	json_t *more =
+		s->broker.refusals ? counted_refusals_untrusted(s->broker.refusals, &who) : NULL;
+
+	if (o && more) {
+		json_array_extend(json_object_get(o, "refusals"),
+				  json_object_get(more, "refusals"));
+		add(o, "other", gate_link_number(more, NULL, "other"));
+	}
+	json_decref(more);
+	return o;
+}
+
 static json_t *answer_refusals(struct supervisor *s)
 {
-	json_t *o = ask_gate(s, "refusals");
+	json_t *o = report_refusals(s, PROCESS_ANSWER_MS);
 
 	if (!o)
 		return json_pack("{s:[], s:i}", "refusals", "other", 0);

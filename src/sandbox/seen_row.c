@@ -64,9 +64,27 @@ static bool read_target(const json_t *row, struct seen *s)
 	return s->has_name || s->has_addr;
 }
 
+/*
+ * Of a connection the permission is that of some rule, of a request the one that is for it. What
+ * cannot be an id is none; whether there is such a permission is for who has a catalogue.
+ */
+static void read_permission(const json_t *row, struct seen *s)
+{
+	const char *id = string_of(row, "permission");
+	bool of_request = *string_of(row, "method") || s->reason == REASON_OPERATION_NOT_ALLOWED;
+	size_t n = strlen(id);
+
+	if (of_request && n < sizeof(s->permission) &&
+	    strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789-:") == n)
+		memcpy(s->permission, id, n + 1);
+}
+
 bool seen_row_read(const json_t *row, struct seen *s)
 {
 	*s = (struct seen){.count = 0};
-	return read_count(row, s) && read_proto(string_of(row, "proto"), s) &&
-	       read_reason(string_of(row, "reason"), s) && read_target(row, s);
+	if (!read_count(row, s) || !read_proto(string_of(row, "proto"), s) ||
+	    !read_reason(string_of(row, "reason"), s) || !read_target(row, s))
+		return false;
+	read_permission(row, s);
+	return true;
 }

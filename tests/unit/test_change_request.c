@@ -176,6 +176,34 @@ static void rows_are_read(void **state)
 	assert_int_equal(s.proto, PROTO_ICMP);
 }
 
+/* Of a request the permission counts, of a connection it is that of a rule. */
+static void rows_of_requests_are_read(void **state)
+{
+	static const char refused[] = "{\"proto\":\"http\",\"name\":\"github.com\",\"port\":443,"
+				      "\"reason\":\"operation-not-allowed\",\"count\":2,"
+				      "\"permission\":\"github:push\"}";
+	static const char *const without[] = {
+		"{\"proto\":\"tcp\",\"name\":\"github.com\",\"port\":443,\"permission\":\"github\"}",
+		"{\"proto\":\"http\",\"name\":\"github.com\",\"port\":443,\"method\":\"GET\","
+		"\"permission\":\"x; id\"}",
+		"{\"proto\":\"http\",\"name\":\"github.com\",\"port\":443,\"method\":\"GET\","
+		"\"permission\":\"a23456789-123456789-123456789-123456789-\"}",
+		"{\"proto\":\"http\",\"name\":\"github.com\",\"port\":443,\"method\":\"GET\"}",
+	};
+	struct seen s;
+
+	assert_true(read_row(refused, &s));
+	assert_string_equal(s.permission, "github:push");
+	assert_true(read_row("{\"proto\":\"http\",\"name\":\"github.com\",\"port\":443,"
+			     "\"method\":\"GET\",\"permission\":\"github\"}",
+			     &s));
+	assert_string_equal(s.permission, "github");
+	for (size_t i = 0; i < sg_array_len(without); i++) {
+		assert_true(read_row(without[i], &s));
+		assert_string_equal(s.permission, "");
+	}
+}
+
 /* The gate reads the sandbox's octets: what it says is taken as nobody's word. */
 static void hostile_rows_are_not(void **state)
 {
@@ -208,6 +236,7 @@ int main(void)
 		cmocka_unit_test(the_entry_says_who_and_what),
 		cmocka_unit_test(a_large_policy_is_hashed),
 		cmocka_unit_test(rows_are_read),
+		cmocka_unit_test(rows_of_requests_are_read),
 		cmocka_unit_test(hostile_rows_are_not),
 	};
 

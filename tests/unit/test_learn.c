@@ -101,6 +101,65 @@ static void assert_left_out(struct policy in_force, struct seen s, const char *w
 	learned_free(&l);
 }
 
+static struct seen requested(const char *target, const char *permission, enum reason reason)
+{
+	struct seen s = seen(target, PROTO_TCP, 443, reason);
+
+	snprintf(s.permission, sizeof(s.permission), "%s", permission);
+	return s;
+}
+
+/* What was asked for is learned as the permission that is for it, and as nothing wider. */
+static void a_request_becomes_its_permission(void **state)
+{
+	const struct seen reads[] = {
+		ADMITTED("github.com@140.82.121.3", 443),
+		requested("github.com@140.82.121.3", "github", REASON_NONE),
+		requested("codeload.github.com", "github", REASON_NONE),
+	};
+	const struct seen pushes[] = {
+		ADMITTED("github.com@140.82.121.3", 443),
+		requested("github.com@140.82.121.3", "github", REASON_NONE),
+		requested("github.com@140.82.121.3", "github:push", REASON_NONE),
+	};
+	/* one that is on, of its kind, where another permission has the host as well */
+	const struct seen audited[] = {
+		requested("registry.yarnpkg.com", "install:node", REASON_OPERATION_NOT_ALLOWED)};
+
+	assert_learned(policy_of(NET_DENY, ITEMS("github"), NULL), reads, sg_array_len(reads),
+		       "network: deny\npermissions:\n  - github\n");
+	assert_learned(policy_of(NET_DENY, ITEMS("github:push"), NULL), pushes,
+		       sg_array_len(pushes), "network: deny\npermissions:\n  - github:push\n");
+	assert_learned(policy_of(NET_DENY, ITEMS("update"), NULL), audited, sg_array_len(audited),
+		       "network: deny\npermissions:\n  - install:node\n");
+}
+
+/* A write is a person's to allow, and a host is not opened whole for one request. */
+static void a_refused_write_is_left_out(void **state)
+{
+	const struct seen s[] = {
+		ADMITTED("github.com@140.82.121.3", 443),
+		requested("github.com@140.82.121.3", "github:push", REASON_OPERATION_NOT_ALLOWED)};
+	struct policy github = policy_of(NET_DENY, ITEMS("github"), NULL);
+	struct learned l;
+
+	assert_left_out(policy_of(NET_DENY, ITEMS("github"), NULL), s[1],
+			"is one to switch on by name");
+	assert_left_out(policy_of(NET_DENY, ITEMS("github"), NULL),
+			requested("github.com", "", REASON_OPERATION_NOT_ALLOWED),
+			"no permission is for that request");
+	assert_left_out(policy_of(NET_DENY, ITEMS("github"), NULL),
+			requested("github.com", "no:such", REASON_OPERATION_NOT_ALLOWED),
+			"no permission is for that request");
+	/* was admitted then, and is not on any more */
+	assert_left_out(policy_of(NET_DENY, ITEMS("github"), NULL),
+			requested("github.com", "github:push", REASON_NONE),
+			"is one to switch on by name");
+	assert_learned_with(&github, NULL, s, 2, "network: deny\npermissions:\n  - github\n", &l);
+	assert_int_equal(l.n_left, 1);
+	learned_free(&l);
+}
+
 static void hosts_become_exact_rules(void **state)
 {
 	const struct seen s[] = {
@@ -521,6 +580,8 @@ static void a_diff_is_unified(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_request_becomes_its_permission),
+		cmocka_unit_test(a_refused_write_is_left_out),
 		cmocka_unit_test(hosts_become_exact_rules),
 		cmocka_unit_test(a_name_says_its_usual_ports),
 		cmocka_unit_test(quic_goes_with_its_name),

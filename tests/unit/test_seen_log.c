@@ -50,6 +50,10 @@ static void what_repeats_is_counted(void **state)
 	assert_false(seen_list_has(&l, &probe));
 	probe = seen("b.example.com", NULL, 443, REASON_NONE);
 	assert_false(seen_list_has(&l, &probe));
+	/* one request is not another */
+	probe = seen("a.example.com", NULL, 443, REASON_NONE);
+	strcpy(probe.permission, "github");
+	assert_false(seen_list_has(&l, &probe));
 	seen_list_free(&l);
 }
 

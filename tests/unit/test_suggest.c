@@ -65,6 +65,47 @@ static void a_permission_stands_for_its_hosts(void **state)
 	suggest_free(&s);
 }
 
+static struct seen requested(const char *name, const char *permission, uint64_t count)
+{
+	struct seen s =
+		seen(name, "140.82.121.3", PROTO_TCP, 443, REASON_OPERATION_NOT_ALLOWED, count);
+
+	snprintf(s.permission, sizeof(s.permission), "%s", permission);
+	return s;
+}
+
+/* A request is put in the words of the permission that is for it, though that writes. */
+static void a_refused_request_names_its_permission(void **state)
+{
+	char *on[] = {"github", NULL}, *pushes[] = {"github", "github:push", NULL};
+	struct suggestions s = begin(on);
+
+	add(&s, requested("github.com", "github:push", 2));
+	add(&s, requested("api.github.com", "github:push", 1));
+	assert_int_equal(s.n, 1);
+	assert_string_equal(s.v[0].permission->id, "github:push");
+	assert_string_equal(s.v[0].permission->attempt, "push to GitHub");
+	assert_int_equal(s.v[0].count, 3);
+	assert_int_equal(s.v[0].n_items, 1);
+	assert_string_equal(s.v[0].items[0], "github:push");
+	suggest_free(&s);
+	/* no permission has it, or none that there is */
+	s = begin(on);
+	add(&s, requested("github.com", "", 2));
+	add(&s, requested("github.com", "no:such", 1));
+	assert_int_equal(s.n, 1);
+	assert_null(s.v[0].permission);
+	assert_int_equal(s.v[0].n_items, 0);
+	assert_int_equal(s.v[0].reasons, UINT64_C(1) << REASON_OPERATION_NOT_ALLOWED);
+	suggest_free(&s);
+	s = begin(pushes);
+	s.rules = NULL;
+	add(&s, requested("github.com", "github:push", 2));
+	assert_true(s.v[0].allowed_now);
+	assert_int_equal(s.v[0].n_items, 0);
+	suggest_free(&s);
+}
+
 /* One that is on already, and still refused, is not what is missing. */
 static void a_permission_that_is_on_is_not_suggested(void **state)
 {
@@ -233,6 +274,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_permission_stands_for_its_hosts),
+		cmocka_unit_test(a_refused_request_names_its_permission),
 		cmocka_unit_test(a_permission_that_is_on_is_not_suggested),
 		cmocka_unit_test(others_are_one_a_host),
 		cmocka_unit_test(some_have_no_item),

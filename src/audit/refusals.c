@@ -7,11 +7,12 @@
  * a chained table and needs no links to keep right. When all slots are taken the one
  * seen longest ago is folded into `other` and moves to the end of the order.
  *
- * The table outlives the gate (totals.h), which may be killed in the middle of any of this:
+ * The table outlives the process that writes it, which may be killed in the middle of any of this:
  * refusals_mend() makes it whole again.
  */
-#include "gate/refusals.h"
+#include "audit/refusals.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -25,6 +26,7 @@ struct group {
 	uint16_t port;
 	struct name name;
 	struct addr addr;
+	char permission[RECORD_PERMISSION_MAX]; /* empty: none is known */
 	uint64_t count;
 	uint64_t seen;	/* value of the total when it was last noted */
 	uint64_t order; /* value of the total when it was made */
@@ -57,17 +59,25 @@ static bool is_by_name(const struct refusal *what)
 	return what->name != NULL;
 }
 
+static const char *permission_of(const struct refusal *what)
+{
+	return what->permission ? what->permission : "";
+}
+
 static uint64_t group_hash(const struct refusal *what)
 {
 	struct {
 		uint64_t target;
 		uint32_t proto_reason;
 		uint32_t port;
+		uint64_t permission;
 	} key = {
 		.proto_reason = (uint32_t)what->proto << 16 | (uint32_t)what->reason,
 		.port = what->port,
 	};
 
+	if (what->permission)
+		key.permission = name_hash(what->permission, strlen(what->permission));
 	if (is_by_name(what))
 		key.target = name_hash(what->name->s, what->name->n);
 	else if (what->addr)
@@ -78,7 +88,7 @@ static uint64_t group_hash(const struct refusal *what)
 static bool group_is(const struct group *g, const struct refusal *what)
 {
 	if (g->proto != what->proto || g->reason != what->reason || g->port != what->port ||
-	    g->has_name != is_by_name(what))
+	    g->has_name != is_by_name(what) || strcmp(g->permission, permission_of(what)) != 0)
 		return false;
 	if (is_by_name(what))
 		return name_equal(&g->name, what->name);
@@ -112,6 +122,7 @@ static struct group *make_group(struct refusals *r, const struct refusal *what, 
 		.has_addr = what->addr != NULL,
 		.order = r->total,
 	};
+	snprintf(g->permission, sizeof(g->permission), "%s", permission_of(what));
 	if (what->name)
 		g->name = *what->name;
 	if (what->addr)
@@ -143,10 +154,33 @@ static bool is_bool(const bool *b)
 	return octet <= 1;
 }
 
+static bool is_text(const char *s, size_t size)
+{
+	size_t n = strnlen(s, size);
+
+	for (size_t i = 0; i < n; i++)
+		if (s[i] <= 0x20 || s[i] >= 0x7f)
+			return false;
+	return n < size;
+}
+
 static bool is_whole(const struct group *g)
 {
 	return is_bool(&g->has_name) && is_bool(&g->has_addr) && g->proto < RECORD_PROTOS &&
-	       g->reason < REASONS && g->count && (!g->has_name || name_is_canonical(&g->name));
+	       g->reason < REASONS && g->count && (!g->has_name || name_is_canonical(&g->name)) &&
+	       is_text(g->permission, sizeof(g->permission));
+}
+
+static struct refusal refusal_of(const struct group *g)
+{
+	return (struct refusal){
+		.proto = g->proto,
+		.reason = g->reason,
+		.name = g->has_name ? &g->name : NULL,
+		.addr = g->has_addr ? &g->addr : NULL,
+		.port = g->port,
+		.permission = g->permission[0] ? g->permission : NULL,
+	};
 }
 
 void refusals_mend(struct refusals *r)
@@ -157,6 +191,7 @@ void refusals_mend(struct refusals *r)
 	r->n = 0;
 	for (size_t i = 0; i < n; i++) {
 		struct group *g = &r->group[r->n];
+		struct refusal what;
 
 		memmove(g, &r->group[i], sizeof(*g));
 		/* The total is the measure: no group has more than is left of it. */
@@ -164,13 +199,8 @@ void refusals_mend(struct refusals *r)
 			g->count = r->total - counted;
 		if (!is_whole(g))
 			continue;
-		r->hash[r->n++] = group_hash(&(struct refusal){
-			.proto = g->proto,
-			.reason = g->reason,
-			.name = g->has_name ? &g->name : NULL,
-			.addr = g->has_addr ? &g->addr : NULL,
-			.port = g->port,
-		});
+		what = refusal_of(g);
+		r->hash[r->n++] = group_hash(&what);
 		counted += g->count;
 	}
 	r->other = r->total - counted;
@@ -212,15 +242,8 @@ void refusals_each(const struct refusals *r, refusals_fn *fn, void *ctx)
 		sorted[i] = &r->group[i];
 	qsort(sorted, r->n, sizeof(sorted[0]), by_order);
 	for (size_t i = 0; i < r->n; i++) {
-		const struct group *g = sorted[i];
-		struct refusal what = {
-			.proto = g->proto,
-			.reason = g->reason,
-			.name = g->has_name ? &g->name : NULL,
-			.addr = g->has_addr ? &g->addr : NULL,
-			.port = g->port,
-		};
+		struct refusal what = refusal_of(sorted[i]);
 
-		fn(ctx, &what, g->count);
+		fn(ctx, &what, sorted[i]->count);
 	}
 }

@@ -2,12 +2,12 @@
 /*
  * refusals: what was refused, grouped and counted, for the summary and `net`.
  *
- * A fixed table of groups (name or address, port, proto, reason). Each refusal is
- * counted exactly; when the table is full the least recent group is folded into
- * `other`, so that the totals stay exact while memory is bounded.
+ * A fixed table of groups (name or address, port, proto, reason, permission). Each refusal is
+ * counted exactly; when the table is full the least recent group is folded into `other`, so that
+ * the totals stay exact while memory is bounded. Gate and broker have one each.
  */
-#ifndef SG_GATE_REFUSALS_H
-#define SG_GATE_REFUSALS_H
+#ifndef SG_AUDIT_REFUSALS_H
+#define SG_AUDIT_REFUSALS_H
 
 #include "audit/record.h"
 
@@ -17,6 +17,7 @@ struct refusal {
 	const struct name *name; /* NULL: none known */
 	const struct addr *addr; /* NULL: none (a lookup) */
 	uint16_t port;
+	const char *permission; /* that the request would need; NULL: none is known */
 };
 
 struct refusals;
