@@ -2,9 +2,12 @@
 #include "broker/body.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static void drop_ring(struct body *b)
 {
+	if (b->ring && b->secret)
+		explicit_bzero(b->ring, BODY_ROOM);
 	free(b->ring);
 	b->ring = NULL;
 	b->at = b->n = 0;

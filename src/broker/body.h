@@ -18,6 +18,7 @@ struct body {
 	size_t held;		  /* the last of them: not to be seen yet */
 	uint64_t passed;	  /* taken out in all */
 	bool ended;		  /* no more will be put in; trailers, if any, are whole */
+	bool secret;		  /* wiped before its memory is given back */
 	bool failed;		  /* cut: must never look whole to the other side */
 	struct message *trailers; /* owned; NULL: none */
 };

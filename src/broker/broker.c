@@ -22,9 +22,10 @@
 #include "broker/context.h"
 #include "broker/credential_control.h"
 #include "broker/gate_door.h"
+#include "broker/refresher.h"
 #include "broker/vault.h"
 
-enum { TIMERS_MAX = CONNECTIONS_MAX };
+enum { TIMERS_MAX = CONNECTIONS_MAX + REFRESHER_TIMERS };
 
 static void set_rules(struct broker *b, const struct broker_setup *s)
 {
@@ -65,7 +66,8 @@ static int make_parts(struct broker *b, const struct broker_setup *s, struct err
 	b->host = calloc(1, sizeof(*b->host));
 	b->loop = loop_new(TIMERS_MAX);
 	b->connections = b->loop ? connections_new(b) : NULL;
-	if (!b->host || !b->connections)
+	b->refresher = b->loop ? refresher_new(b) : NULL;
+	if (!b->host || !b->connections || !b->refresher)
 		return err_set(e, "the broker has no memory, or no descriptor for its loop");
 	set_rules(b, s);
 	if (make_tls(b, s, e) != 0 ||
@@ -87,6 +89,7 @@ static int begin(struct broker *b, const struct broker_setup *s, struct err *e)
 static void end(struct broker *b)
 {
 	connections_free(b->connections);
+	refresher_free(b->refresher);
 	gate_door_free(b->door);
 	requests_free(b->control);
 	vault_free(b->rules.vault);

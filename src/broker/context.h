@@ -22,7 +22,9 @@ struct broker {
 	struct gate_door *door;
 	struct requests *control;
 	const uint8_t *placeholder_seed; /* of the setup */
-	bool asked[VAULT_MAX];		 /* credentials that the supervisor was asked for */
+	struct refresher *refresher;
+	uint8_t asked[VAULT_MAX]; /* which sources the supervisor was asked for */
+	bool told[VAULT_MAX];	  /* that the token endpoint fails */
 };
 
 #endif

@@ -6,27 +6,72 @@
 #include <seccomp.h>
 
 #include "broker/locked.h"
+#include "broker/refresher.h"
 
 const int credential_control_syscalls[] = {SCMP_SYS(read), -1};
 
 enum { PRINTED_MAX = 16 * 1024 };
 
+/* A `part` of messages; without one it is what `from` gives. */
+#define CLIENT_SECRET "client-secret"
+
 /* ---- Asking ---- */
 
-/* Once for each, until there is an answer: a request that waits asks again and again. */
-static void ask_for_wanted(void *ctx)
+enum { ASKED_SOURCE = 1, ASKED_CLIENT_SECRET = 2 };
+
+static void ask_for(struct broker *b, size_t i, uint8_t what)
 {
-	struct broker *b = ctx;
+	if (b->asked[i] & what)
+		return;
+	b->asked[i] |= what;
+	requests_say(b->control,
+		     json_pack("{s:s, s:I, s:s*}", "op", "wanted", "credential", (json_int_t)i,
+			       "part", what == ASKED_CLIENT_SECRET ? CLIENT_SECRET : NULL));
+}
+
+/* Once for each, until there is an answer: a request that waits asks again and again. */
+static void ask_for_wanted(struct broker *b)
+{
 	struct vault *v = b->rules.vault;
 	size_t n = vault_count(v);
 
 	for (size_t i = vault_next_wanted(v, 0); i < n; i = vault_next_wanted(v, i + 1)) {
-		if (b->asked[i])
-			continue;
-		b->asked[i] = true;
-		requests_say(b->control,
-			     json_pack("{s:s, s:I}", "op", "wanted", "credential", (json_int_t)i));
+		if (vault_wants_source(v, i))
+			ask_for(b, i, ASKED_SOURCE);
+		if (vault_wants_client_secret(v, i))
+			ask_for(b, i, ASKED_CLIENT_SECRET);
 	}
+}
+
+static void ask(void *ctx)
+{
+	struct broker *b = ctx;
+
+	ask_for_wanted(b);
+	refresher_start(b->refresher);
+}
+
+void credential_control_renew(struct broker *b)
+{
+	struct vault *v = b->rules.vault;
+
+	for (size_t i = 0; v && i < vault_count(v); i++)
+		if (vault_is_used(v, i)) {
+			ask(b);
+			return;
+		}
+}
+
+/* The supervisor hears once of a failure that goes on. */
+void credential_control_refreshed(struct broker *b, size_t i)
+{
+	const char *why = vault_failure(b->rules.vault, i);
+
+	if (why && !b->told[i])
+		requests_say(b->control, json_pack("{s:s, s:I, s:s}", "op", "failing", "credential",
+						   (json_int_t)i, "why", why));
+	b->told[i] = why != NULL;
+	connections_advance(b->connections);
 }
 
 /* ---- Answers ---- */
@@ -77,10 +122,24 @@ static int read_pipe(int fd, struct buf *out, struct err *e)
 	return out->n < out->cap ? 0 : err_set(e, "the secret is larger than 16 KiB");
 }
 
-static void settle(struct broker *b, size_t i)
+static bool is_client_secret(const struct request *r)
 {
-	b->asked[i] = false;
+	const char *part = json_string_value(json_object_get(r->object, "part"));
+
+	return part && strcmp(part, CLIENT_SECRET) == 0;
+}
+
+static void settle(struct broker *b, size_t i, const struct request *r)
+{
+	b->asked[i] &= (uint8_t) ~(is_client_secret(r) ? ASKED_CLIENT_SECRET : ASKED_SOURCE);
 	connections_advance(b->connections);
+	refresher_look_ahead(b->refresher);
+}
+
+static int put(struct vault *v, size_t i, const struct request *r, struct span printed)
+{
+	return is_client_secret(r) ? vault_put_client_secret(v, i, printed, r->e)
+				   : vault_put_source(v, i, printed, r->e);
 }
 
 json_t *credential_control_secret(void *ctx, const struct request *r)
@@ -99,11 +158,11 @@ json_t *credential_control_secret(void *ctx, const struct request *r)
 	printed = buf_of(p, PRINTED_MAX + 1);
 	result = read_pipe(r->passed, &printed, r->e);
 	if (result == 0)
-		result = vault_put_source(b->rules.vault, i, buf_span(&printed), r->e);
+		result = put(b->rules.vault, i, r, buf_span(&printed));
 	locked_free(p, PRINTED_MAX + 1);
 	if (result != 0)
 		vault_fail(b->rules.vault, i, r->e->text);
-	settle(b, i);
+	settle(b, i, r);
 	return result == 0 ? json_object() : NULL;
 }
 
@@ -116,7 +175,7 @@ json_t *credential_control_failed(void *ctx, const struct request *r)
 	if (!find_credential(b, r, &i))
 		return NULL;
 	vault_fail(b->rules.vault, i, why ? why : "its source failed");
-	settle(b, i);
+	settle(b, i, r);
 	return json_object();
 }
 
@@ -129,7 +188,7 @@ int credential_control_follow(struct broker *b, const struct credential_list *li
 	if (list->n == 0)
 		return 0;
 	b->rules.vault = vault_new(list, b->placeholder_seed, e);
-	b->rules.stale = ask_for_wanted;
+	b->rules.stale = ask;
 	b->rules.stale_ctx = b;
 	return b->rules.vault ? 0 : -1;
 }

@@ -19,6 +19,11 @@
 int credential_control_follow(struct broker *b, const struct credential_list *list,
 			      struct err *e) sg_must_check;
 
+/* Asks for what will soon be over and was used. */
+void credential_control_renew(struct broker *b);
+/* A token endpoint has answered, or failed: the vault knows. */
+void credential_control_refreshed(struct broker *b, size_t i);
+
 /* Answers. */
 json_t *credential_control_list(void *ctx, const struct request *r);
 json_t *credential_control_secret(void *ctx, const struct request *r);

@@ -8,6 +8,7 @@
 
 #include "broker/failure_answer.h"
 #include "broker/live_exchange.h"
+#include "broker/refresh.h"
 #include "broker/vault.h"
 
 enum { STATUS_MISDIRECTED = 421 };
@@ -269,6 +270,46 @@ static bool wants_more_to_sign(struct live_exchange *l)
 	return l->is_signed && !is_body_whole(l);
 }
 
+/* ---- A client that refreshes by itself ---- */
+
+/* A request to a token endpoint: only the body tells whether a placeholder is in it. */
+static bool wants_refresh_body(const struct live_exchange *l)
+{
+	const struct vault *v = l->all->rules->vault;
+
+	return v && l->x.up.n < BODY_ROOM && !is_body_whole(l) &&
+	       refresh_find(v, &l->request) < vault_count(v);
+}
+
+static bool make_refresh_answer(const struct live_exchange *l, struct message *answer,
+				struct body *body)
+{
+	const struct vault *v = l->all->rules->vault;
+	size_t i = v ? refresh_find(v, &l->request) : 0;
+	uint8_t room[512];
+	struct buf b = buf_of(room, sizeof(room));
+
+	if (!v || i == vault_count(v) || !is_body_whole(l) ||
+	    !refresh_answer_client(v, i, collected(l), answer, &b))
+		return false;
+	body->ended = body_put(body, buf_span(&b));
+	return body->ended;
+}
+
+/* It has a placeholder, and gets one: nothing leaves. */
+static bool answer_refresh(struct live_exchange *l)
+{
+	struct message answer;
+	bool is_ours;
+
+	message_init(&answer);
+	is_ours = make_refresh_answer(l, &answer, &l->x.down);
+	if (is_ours)
+		answer_ourselves(l, &answer);
+	message_free(&answer);
+	return is_ours;
+}
+
 static void admit(struct live_exchange *l)
 {
 	static const struct upstream_failure too_large = {
@@ -276,6 +317,12 @@ static void admit(struct live_exchange *l)
 		"its body is larger than 64 KiB, which cannot be signed; nothing was sent"};
 
 	request_log_judge(l->all->rules->log, &l->record, &l->verdict);
+	if (wants_refresh_body(l)) {
+		collect(l);
+		return;
+	}
+	if (answer_refresh(l))
+		return;
 	if (wants_more_to_sign(l)) {
 		if (l->x.up.n < BODY_ROOM)
 			collect(l);

@@ -23,6 +23,7 @@
 
 #include "broker/context.h"
 #include "broker/link.h"
+#include "broker/refresher.h"
 #include "io/gate_message.h"
 #include "io/passed_fd.h"
 
@@ -147,12 +148,12 @@ static bool take_handover(struct gate_door *d, const struct gate_message *m, con
 
 static bool take_dialled(struct gate_door *d, const struct gate_message *m, const int *fds)
 {
-	int fd = fds[0];
+	int fd = fds[0], error = m->error ? (int)m->error : ECONNREFUSED;
 
 	if (fds[1] >= 0 || (fd >= 0 && !is_sound_socket(fd)))
 		return false;
-	connections_dialled(d->broker->connections, m->number, fd,
-			    m->error ? (int)m->error : ECONNREFUSED);
+	if (!refresher_dialled(d->broker->refresher, m->number, fd, error))
+		connections_dialled(d->broker->connections, m->number, fd, error);
 	return true;
 }
 
@@ -184,6 +185,7 @@ static void disconnect(struct gate_door *d)
 	while (d->first)
 		forget_first(d);
 	connections_reset(d->broker->connections);
+	refresher_cut(d->broker->refresher);
 }
 
 /* False: there is no more now. */
@@ -267,25 +269,37 @@ void gate_door_free(struct gate_door *d)
 	free(d);
 }
 
+/* A gate that does not read has its own trouble: the request is answered with that. */
+static int send_dial(struct gate_door *d, struct gate_message *m, uint32_t *dial)
+{
+	uint8_t octets[GATE_MESSAGE_MAX];
+	struct buf b = buf_of(octets, sizeof(octets));
+
+	if (d->watch.fd < 0)
+		return -ENOTCONN;
+	*dial = m->number = ++d->last_dial;
+	gate_message_print(m, &b);
+	return say(d, buf_span(&b)) ? 0 : -errno;
+}
+
 int gate_door_dial(struct gate_door *d, const struct handover *peer, uint32_t *dial)
 {
 	struct gate_message m = {
 		.kind = GATE_DIAL,
 		.flags = peer->tls ? GATE_TLS : 0,
 		.dst = peer->dst,
-		.number = ++d->last_dial,
 		.connection = peer->connection,
 		.name = peer->name,
 	};
-	uint8_t octets[GATE_MESSAGE_MAX];
-	struct buf b = buf_of(octets, sizeof(octets));
 
-	gate_message_print(&m, &b);
-	*dial = m.number;
-	if (d->watch.fd < 0)
-		return -ENOTCONN;
-	/* A gate that does not read has its own trouble: the request is answered with that. */
-	if (send(d->watch.fd, b.p, b.n, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)b.n)
-		return 0;
-	return -errno;
+	return send_dial(d, &m, dial);
+}
+
+int gate_door_dial_token(struct gate_door *d, const struct name *server, uint16_t port,
+			 uint32_t *dial)
+{
+	struct gate_message m = {
+		.kind = GATE_DIAL_TOKEN, .flags = GATE_TLS, .dst.port = port, .name = *server};
+
+	return send_dial(d, &m, dial);
 }

@@ -35,6 +35,13 @@ int gate_door_dial(struct gate_door *d, const struct handover *peer, uint32_t *d
 bool gate_door_tell(struct gate_door *d, enum gate_message_kind kind, uint32_t connection,
 		    uint64_t out, uint64_t in);
 
+/*
+ * Asks for a connection to the token endpoint of a credential; refresher_dialled() is called with
+ * `*dial`. 0 or -errno.
+ */
+int gate_door_dial_token(struct gate_door *d, const struct name *server, uint16_t port,
+			 uint32_t *dial);
+
 extern const int gate_door_syscalls[];
 
 #endif

@@ -179,6 +179,16 @@ static int keep(struct vault *v, size_t i, const json_t *o, int64_t now, struct 
 	return vault_put(v, i, PART_VALUE, string_of(o, "access_token"), expiry_of(o, now), e);
 }
 
+/* What has to come anew from its source before another try makes sense. */
+static enum secret_part refused_part(unsigned status, const json_t *o)
+{
+	const char *word = status == 200 ? NULL : known_error(o);
+
+	if (word && strcmp(word, "invalid_grant") == 0)
+		return PART_REFRESH;
+	return word && strcmp(word, "invalid_client") == 0 ? PART_CLIENT_SECRET : SECRET_PARTS;
+}
+
 int refresh_take(struct vault *v, size_t i, unsigned status, struct span body, int64_t now,
 		 struct err *e)
 {
@@ -187,9 +197,9 @@ int refresh_take(struct vault *v, size_t i, unsigned status, struct span body, i
 
 	if (rc == 0)
 		rc = keep(v, i, o, now, e);
-	json_decref(o);
 	if (rc)
-		vault_fail(v, i, e->text);
+		vault_fail_refresh(v, i, e->text, refused_part(status, o));
+	json_decref(o);
 	return rc;
 }
 

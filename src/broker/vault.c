@@ -8,8 +8,8 @@
 #include "broker/vault_state.h"
 #include "policy/secret_text.h"
 
-/* A token is not sent in its last minute: it would be over when it arrives. */
-enum { EXPIRY_SKEW = 60 /* seconds */ };
+/* A new value is wanted before the last minute of one, and of one that is short, its last quarter. */
+enum { RENEW_SECONDS = 60, RENEW_SHARE = 4 };
 
 /* ---- The whole ---- */
 
@@ -213,6 +213,26 @@ static struct part *part_new(enum secret_part part, struct span secret, struct e
 	return p;
 }
 
+static void try_again(struct held *h)
+{
+	h->retry_at = 0;
+	if (h->state == HELD_FAILED)
+		h->state = HELD_WANTED;
+}
+
+static void become_ready(struct held *h, int64_t expires_at)
+{
+	int64_t left = expires_at - time(NULL);
+
+	h->state = HELD_READY;
+	h->expires_at = expires_at;
+	h->renew_at = expires_at -
+		      (left / RENEW_SHARE < RENEW_SECONDS ? left / RENEW_SHARE : RENEW_SECONDS);
+	h->retry_at = 0;
+	h->failures = 0;
+	h->used = false;
+}
+
 int vault_put(struct vault *v, size_t i, enum secret_part part, struct span secret,
 	      int64_t expires_at, struct err *e)
 {
@@ -233,12 +253,10 @@ int vault_put(struct vault *v, size_t i, enum secret_part part, struct span secr
 	}
 	part_free(&h->part[part]);
 	h->part[part] = p;
-	if (part == PART_REFRESH && h->state == HELD_FAILED)
-		h->state = HELD_WANTED;
-	if (part == PART_VALUE) {
-		h->state = HELD_READY;
-		h->expires_at = expires_at;
-	}
+	if (part == PART_REFRESH || part == PART_CLIENT_SECRET)
+		try_again(h);
+	if (part == PART_VALUE)
+		become_ready(h, expires_at);
 	return 0;
 }
 
@@ -261,6 +279,20 @@ static int put_text(struct vault *v, size_t i, const struct secret_text *t, stru
 	return vault_put(v, i, c->refresh ? PART_REFRESH : PART_VALUE, t->value, t->expires_at, e);
 }
 
+int vault_put_client_secret(struct vault *v, size_t i, struct span printed, struct err *e)
+{
+	struct buf room = buf_of(v->scratch, VAULT_SCRATCH);
+	struct secret_text t;
+	int rc = -1;
+
+	if (!v->list.v[i].refresh || !v->list.v[i].refresh->client_secret)
+		return err_set(e, "this credential has no client secret");
+	if (secret_text_parse(printed, false, &room, &t, e) == 0)
+		rc = vault_put(v, i, PART_CLIENT_SECRET, t.value, 0, e);
+	explicit_bzero(v->scratch, room.n);
+	return rc;
+}
+
 int vault_put_source(struct vault *v, size_t i, struct span printed, struct err *e)
 {
 	struct buf room = buf_of(v->scratch, VAULT_SCRATCH);
@@ -276,44 +308,106 @@ int vault_put_source(struct vault *v, size_t i, struct span printed, struct err 
 
 /* ---- States ---- */
 
-void vault_fail(struct vault *v, size_t i, const char *why)
+/* What is there serves until its own end. */
+static void note_failure(struct held *h, const char *why, int64_t seconds)
 {
-	struct held *h = &v->held[i];
+	int64_t now = time(NULL);
 
 	if (h->state == HELD_ENDED)
 		return;
-	h->state = HELD_FAILED;
 	snprintf(h->why, sizeof(h->why), "%s", why);
-	h->retry_at = time(NULL) + RETRY_SECONDS;
+	h->retry_at = now + seconds;
+	if (h->state != HELD_READY || h->expires_at <= now)
+		h->state = HELD_FAILED;
+}
+
+void vault_fail(struct vault *v, size_t i, const char *why)
+{
+	note_failure(&v->held[i], why, RETRY_SECONDS);
+}
+
+void vault_fail_refresh(struct vault *v, size_t i, const char *why, enum secret_part refused)
+{
+	struct held *h = &v->held[i];
+	int64_t seconds = RETRY_SECONDS;
+
+	for (unsigned n = 0; n < h->failures && seconds < RETRY_MAX_SECONDS; n++)
+		seconds *= 2;
+	h->failures++;
+	if (refused < SECRET_PARTS)
+		part_free(&h->part[refused]);
+	note_failure(h, why, seconds < RETRY_MAX_SECONDS ? seconds : RETRY_MAX_SECONDS);
+}
+
+const char *vault_failure(const struct vault *v, size_t i)
+{
+	return v->held[i].retry_at > time(NULL) ? v->held[i].why : NULL;
 }
 
 enum held_state held_state_at(const struct held *h, int64_t now)
 {
 	bool over = (h->state == HELD_READY && h->expires_at && h->expires_at <= now) ||
-		    (h->state == HELD_FAILED && h->retry_at <= now);
+		    h->state == HELD_FAILED;
 
-	return over ? HELD_WANTED : h->state;
+	if (!over)
+		return h->state;
+	return h->retry_at > now ? HELD_FAILED : HELD_WANTED;
 }
 
-/* A value is wanted before its time is over, a source that failed not before its wait is. */
+/* A value is wanted before its time is over, and nothing while a failure is waited for. */
 static bool is_wanted(const struct held *h, int64_t now)
 {
-	return held_state_at(h, h->state == HELD_READY ? now + EXPIRY_SKEW : now) == HELD_WANTED;
+	bool renew = h->state == HELD_READY && h->expires_at && h->renew_at <= now;
+
+	return h->retry_at <= now && (renew || held_state_at(h, now) == HELD_WANTED);
 }
 
-/* A refresh token serves for many access tokens; its source is read once, and again after it
- * failed. */
+static bool lacks(const struct vault *v, size_t i, enum secret_part part)
+{
+	const struct credential_refresh *r = v->list.v[i].refresh;
+
+	if (v->held[i].part[part])
+		return false;
+	return part == PART_REFRESH ? r != NULL : r && r->client_secret;
+}
+
+/* Sources of what makes access tokens are read once, and again after they failed or were refused. */
 static size_t next_wanted(const struct vault *v, size_t from, bool refresh)
 {
 	int64_t now = time(NULL);
 
 	for (; from < v->list.n; from++) {
-		const struct held *h = &v->held[from];
+		bool whole = v->list.v[from].refresh && !lacks(v, from, PART_REFRESH) &&
+			     !lacks(v, from, PART_CLIENT_SECRET);
 
-		if (is_wanted(h, now) && (h->part[PART_REFRESH] != NULL) == refresh)
+		if (is_wanted(&v->held[from], now) && whole == refresh)
 			break;
 	}
 	return from;
+}
+
+bool vault_wants_client_secret(const struct vault *v, size_t i)
+{
+	return lacks(v, i, PART_CLIENT_SECRET);
+}
+
+bool vault_wants_source(const struct vault *v, size_t i)
+{
+	return !v->list.v[i].refresh || lacks(v, i, PART_REFRESH);
+}
+
+int64_t vault_next_due(const struct vault *v, int64_t now)
+{
+	int64_t next = 0;
+
+	for (size_t i = 0; i < v->list.n; i++) {
+		const struct held *h = &v->held[i];
+		int64_t due = h->renew_at > h->retry_at ? h->renew_at : h->retry_at;
+
+		if (h->state == HELD_READY && h->expires_at && due > now && (!next || due < next))
+			next = due;
+	}
+	return next;
 }
 
 size_t vault_next_wanted(const struct vault *v, size_t from)
@@ -324,4 +418,9 @@ size_t vault_next_wanted(const struct vault *v, size_t from)
 size_t vault_next_refresh(const struct vault *v, size_t from)
 {
 	return next_wanted(v, from, true);
+}
+
+bool vault_is_used(const struct vault *v, size_t i)
+{
+	return v->held[i].used;
 }

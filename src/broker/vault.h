@@ -59,9 +59,22 @@ int vault_put(struct vault *v, size_t i, enum secret_part part, struct span secr
  */
 int vault_put_source(struct vault *v, size_t i, struct span printed, struct err *e) sg_must_check;
 
-/* Its source failed, and is asked again in a while; `why` is for the client's person and the log.
+/* The same for the client's secret of one with `refresh`. */
+int vault_put_client_secret(struct vault *v, size_t i, struct span printed,
+			    struct err *e) sg_must_check;
+
+/*
+ * Its source failed, and is asked again in 30 seconds; `why` is for the client's person and the log.
+ * A value that is there serves until its end.
  */
 void vault_fail(struct vault *v, size_t i, const char *why);
+/*
+ * Its token endpoint gave no token, and is asked again later and later, up to 10 minutes. `refused` is
+ * the part that it does not take any more, which is wiped: its source is read again; SECRET_PARTS: none.
+ */
+void vault_fail_refresh(struct vault *v, size_t i, const char *why, enum secret_part refused);
+/* Why it fails at present; NULL: it does not. */
+const char *vault_failure(const struct vault *v, size_t i);
 
 /*
  * Another policy, with these credentials, in the order in which they are looked at. Secrets of those
@@ -76,12 +89,20 @@ bool vault_is_in_force(const struct vault *v, size_t i);
 struct span vault_part(const struct vault *v, size_t i, enum secret_part part);
 
 /*
- * The first credential from `from` on whose source has to be read, or will have to be within the
- * next minute; vault_count() when there is none. The other one: of those with `refresh` whose
- * source was read, that need another access token (refresh.h).
+ * The first credential from `from` on whose source has to be read: it is not there, or its value will
+ * soon be over; vault_count() when there is none. The other one: of those with `refresh` whose sources
+ * were read, that need another access token (refresh.h).
  */
 size_t vault_next_wanted(const struct vault *v, size_t from);
 size_t vault_next_refresh(const struct vault *v, size_t from);
+/* Which of its sources have to be read for that. */
+bool vault_wants_source(const struct vault *v, size_t i);
+bool vault_wants_client_secret(const struct vault *v, size_t i);
+
+/* When the next of the values that are there will want another one, in seconds since 1970; 0: none. */
+int64_t vault_next_due(const struct vault *v, int64_t now);
+/* Was the value used since it was put? What nobody uses is not fetched in advance. */
+bool vault_is_used(const struct vault *v, size_t i);
 
 /* Why the last vault_apply() said CREDENTIAL_MISSING, STRICT or MISPLACED: a sentence piece. */
 const char *vault_why(const struct vault *v);

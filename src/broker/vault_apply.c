@@ -411,6 +411,7 @@ static bool put_one(struct applying *a, size_t i)
 	const struct credential *c = credential_at(a, i);
 	struct span secret = part_span(held_at(a, i)->part[PART_VALUE]);
 
+	a->v->held[a->v->order[i]].used = true;
 	switch ((enum credential_slot)c->slot) {
 	case SLOT_HEADER:
 		return put_header(a, c, secret);

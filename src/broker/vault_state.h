@@ -19,17 +19,20 @@ struct part {
 
 enum held_state { HELD_WANTED, HELD_READY, HELD_FAILED, HELD_ENDED };
 
-enum { RETRY_SECONDS = 30 };
+enum { RETRY_SECONDS = 30, RETRY_MAX_SECONDS = 600 };
 
 struct held {
 	struct name host;
 	enum held_state state;
 	int64_t expires_at; /* of HELD_READY; 0: never */
-	int64_t retry_at;   /* of HELD_FAILED */
+	int64_t renew_at;   /* of HELD_READY with an end: a new value is wanted from then on */
+	int64_t retry_at;   /* after a failure: nothing is asked before */
+	unsigned failures;  /* of its token endpoint, in a row */
+	bool used;	    /* the value, by some request */
 	struct part *part[SECRET_PARTS];
 	char placeholder[PLACEHOLDER_N + 1];
 	char shown[CREDENTIAL_TEXT_MAX];
-	char why[WHY_MAX]; /* of HELD_FAILED and HELD_ENDED */
+	char why[WHY_MAX]; /* of the last failure, and of HELD_ENDED */
 };
 
 struct vault {

@@ -25,7 +25,12 @@ enum gate_message_kind {
 	GATE_ENDED,   /* the same, for the last time */
 	GATE_MAY,     /* gate to broker: so many octets, `out`, may be read of the client in all */
 	GATE_CUT,     /* gate to broker: reset it; answered by GATE_ENDED */
-	GATE_KINDS,   /* one more than the last */
+	/*
+	 * Broker to gate: a connection of its own, to the token endpoint `name`, that no client
+	 * asked for; `number` is the dial's. Answered by GATE_DIALLED.
+	 */
+	GATE_DIAL_TOKEN,
+	GATE_KINDS, /* one more than the last */
 };
 
 /* Flags. */

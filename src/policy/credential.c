@@ -173,6 +173,31 @@ int credential_list_grow(struct credential_list *list, const struct credential_l
 	return 0;
 }
 
+/* ---- Token endpoints ---- */
+
+bool credential_refresh_server(const struct credential_refresh *r, struct name *out)
+{
+	static const char scheme[] = "https://";
+	const char *host = r->url + sizeof(scheme) - 1;
+
+	return strncmp(r->url, scheme, sizeof(scheme) - 1) == 0 &&
+	       name_parse_ascii(host, strcspn(host, "/"), out) == NAME_OK;
+}
+
+bool credential_list_refreshes_at(const struct credential_list *list, const struct name *name,
+				  uint16_t port)
+{
+	struct name server;
+
+	for (size_t i = 0; i < list->n && port == CREDENTIAL_PORT; i++) {
+		const struct credential_refresh *r = list->v[i].refresh;
+
+		if (r && credential_refresh_server(r, &server) && name_equal(&server, name))
+			return true;
+	}
+	return false;
+}
+
 /* ---- Places ---- */
 
 static const char *header_of(const struct credential *c)

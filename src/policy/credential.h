@@ -73,6 +73,12 @@ int credential_list_grow(struct credential_list *list,
 /* Do both put something into the same place of a request to the same server? */
 bool credential_has_same_place(const struct credential *a, const struct credential *b);
 
+/* The server of the token endpoint, over TLS on port 443. False: the URL has no name. */
+bool credential_refresh_server(const struct credential_refresh *r, struct name *out);
+/* Is it the server of a token endpoint of one of them? The broker may go there by itself. */
+bool credential_list_refreshes_at(const struct credential_list *list, const struct name *name,
+				  uint16_t port);
+
 /* "Authorization at api.example.com", for the log and for messages. Returns out. */
 enum { CREDENTIAL_TEXT_MAX = 400 };
 char *credential_describe(const struct credential *c, char out[CREDENTIAL_TEXT_MAX]);

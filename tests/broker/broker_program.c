@@ -10,9 +10,9 @@
  * Standard output has a line of JSON for each thing that happens, first
  * {"op":"ready","authority":PEM,"pid":…,"ports":[…]}, at the end {"op":"ended","status":…}.
  * Standard input takes lines: an object is asked of the broker, "policy FILE GENERATION" hands it
- * another policy, "secret CREDENTIAL TEXT" a secret, "raw HEX" is said by the gate, "records"
- * prints what it noted, "gate" closes the gate's socket, "new-gate" hands in that of the next. The
- * broker is stopped at its end.
+ * another policy, "secret CREDENTIAL TEXT" a secret ("client-secret" its client's), "raw HEX" is
+ * said by the gate, "records" prints what it noted, "gate" closes the gate's socket, "new-gate"
+ * hands in that of the next. The broker is stopped at its end.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -287,7 +287,7 @@ static bool answer_dial(struct world *w)
 		return false;
 	if (!gate_message_parse(span_of(octets, (size_t)n), &m))
 		die(2, "the broker sent the gate what is no message");
-	if (m.kind != GATE_DIAL)
+	if (m.kind != GATE_DIAL && m.kind != GATE_DIAL_TOKEN)
 		return true;
 	s = site_of(w, &m);
 	fd = s ? dial(s->server) : -1;
@@ -339,11 +339,11 @@ static void hand_policy(struct world *w, char *words)
 }
 
 /* The whole of it fits the pipe. */
-static void hand_secret(struct world *w, char *words)
+static void hand_secret(struct world *w, char *words, const char *part)
 {
 	char *credential = strtok(words, " "), *secret = strtok(NULL, "");
-	json_t *o = json_pack("{s:s, s:I}", "op", "secret", "credential",
-			      (json_int_t)strtoll(credential, NULL, 10));
+	json_t *o = json_pack("{s:s, s:I, s:s*}", "op", "secret", "credential",
+			      (json_int_t)strtoll(credential, NULL, 10), "part", part);
 	char *text = json_dumps(o, JSON_COMPACT);
 	int fds[2];
 
@@ -403,7 +403,9 @@ static bool take_line(struct world *w)
 	} else if (strncmp(line, "raw ", 4) == 0) {
 		send_raw(w, line + 4);
 	} else if (strncmp(line, "secret ", 7) == 0) {
-		hand_secret(w, line + 7);
+		hand_secret(w, line + 7, NULL);
+	} else if (strncmp(line, "client-secret ", 14) == 0) {
+		hand_secret(w, line + 14, "client-secret");
 	} else if (strncmp(line, "policy ", 7) == 0) {
 		hand_policy(w, line + 7);
 	} else {

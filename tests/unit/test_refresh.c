@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "broker/refresh.h"
+#include "broker/vault_state.h"
 
 #define ENTRY                                                                                           \
 	"  - {host: api.example.com, header: Authorization, value: 'Bearer ${secret}', from: 'env:T', " \
@@ -110,6 +111,8 @@ static void a_token_whose_time_is_over_is_fetched_again(void **state)
 						     "\"refresh_token\":\"refresh-token-2\"}"),
 				      now - 50, &e),
 			 0);
+	assert_int_equal(vault_next_refresh(r.v, 0), 1);
+	r.v->held[0].renew_at = time(NULL);
 	assert_int_equal(vault_next_refresh(r.v, 0), 0);
 	assert_int_equal(ask_api(&r), CREDENTIAL_INJECTED);
 	assert_true(
@@ -164,6 +167,40 @@ static void a_failure_says_why_and_never_what(void **state)
 		assert_int_equal(vault_next_refresh(r.v, 0), 0);
 		rig_end(&r);
 	}
+}
+
+/* Later and later; what was refused has to come anew, and what is there serves until its end. */
+static void failures_are_waited_for(void **state)
+{
+	struct rig r;
+	struct err e;
+
+	begin(&r, "");
+	for (int seconds = 30, n = 0; n < 7; n++) {
+		assert_int_equal(take(&r, 503, "", &e), -1);
+		assert_in_range(r.v->held[0].retry_at - time(NULL), seconds - 2, seconds);
+		seconds = seconds * 2 > 600 ? 600 : seconds * 2;
+		assert_int_equal(vault_next_refresh(r.v, 0), 1);
+		assert_int_equal(vault_next_wanted(r.v, 0), 1);
+	}
+	assert_string_equal(vault_failure(r.v, 0), e.text);
+	assert_true(vault_part(r.v, 0, PART_REFRESH).n > 0);
+	assert_int_equal(take(&r, 400, "{\"error\":\"invalid_grant\"}", &e), -1);
+	assert_int_equal(vault_part(r.v, 0, PART_REFRESH).n, 0);
+	assert_int_equal(vault_next_wanted(r.v, 0), 1);
+	r.v->held[0].retry_at = time(NULL);
+	assert_int_equal(vault_next_wanted(r.v, 0), 0);
+	rig_put(&r, 0, "another-refresh-token");
+	assert_int_equal(
+		take(&r, 200, "{\"access_token\":\"access-token-1\",\"expires_in\":90}", &e), 0);
+	assert_null(vault_failure(r.v, 0));
+	assert_in_range(vault_next_due(r.v, time(NULL)) - time(NULL), 66, 69);
+	assert_int_equal(take(&r, 503, "", &e), -1);
+	assert_in_range(r.v->held[0].retry_at - time(NULL), 28, 30);
+	assert_int_equal(ask_api(&r), CREDENTIAL_INJECTED);
+	r.v->held[0].expires_at = time(NULL);
+	assert_int_equal(ask_api(&r), CREDENTIAL_MISSING);
+	rig_end(&r);
 }
 
 static void the_token_endpoint_is_told_by_its_url(void **state)
@@ -223,6 +260,7 @@ int main(void)
 		cmocka_unit_test(a_new_token_is_what_is_added),
 		cmocka_unit_test(a_token_whose_time_is_over_is_fetched_again),
 		cmocka_unit_test(a_failure_says_why_and_never_what),
+		cmocka_unit_test(failures_are_waited_for),
 		cmocka_unit_test(the_token_endpoint_is_told_by_its_url),
 		cmocka_unit_test(a_client_that_refreshes_gets_a_placeholder),
 	};

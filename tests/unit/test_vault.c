@@ -491,7 +491,7 @@ static void what_has_expired_is_not_sent(void **state)
 		enum credential_result result;
 	} rows[] = {
 		{3600, false, CREDENTIAL_INJECTED},
-		{30, true, CREDENTIAL_INJECTED},
+		{30, false, CREDENTIAL_INJECTED},
 		{-1, true, CREDENTIAL_STALE},
 	};
 	struct rig r;
