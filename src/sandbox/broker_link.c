@@ -98,14 +98,19 @@ static int prepare_refusals(struct broker_link *b)
 	return 0;
 }
 
+void broker_link_listen(struct broker_link *b)
+{
+	b->process.heard = heard;
+	b->process.ctx = b;
+}
+
 int broker_link_begin(struct broker_link *b, const struct broker_setup *s, struct err *e)
 {
 	const struct policy *p = ruleset_policy(s->rules);
 	struct broker_setup setup = *s;
 
 	forget(b);
-	b->process.heard = heard;
-	b->process.ctx = b;
+	broker_link_listen(b);
 	if (prepare_refusals(b) || credential_list_grow(&b->credentials, policy_credentials(p)))
 		return err_set(e, "starting the broker: out of memory");
 	setup.refusals = b->refusals;

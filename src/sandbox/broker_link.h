@@ -36,6 +36,9 @@ static inline bool broker_link_is_there(const struct broker_link *b)
 	return b->process.pid > 0;
 }
 
+/* What its process says unasked is kept from here on. */
+void broker_link_listen(struct broker_link *b);
+
 /*
  * Forks the broker, which makes itself ready meanwhile. `control` and `supervisor` of s are made
  * here. The caller blocks all signals. 0, or -1 with the message and no broker.

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "io/passed_fd.h"
 #include "sandbox/memory_file.h"
 #include "sandbox/pidfd.h"
 
@@ -65,35 +66,12 @@ static void hear(const struct process_link *l, const json_t *m)
 		l->heard(l->ctx, m);
 }
 
-static void attach(struct msghdr *m, char *control, size_t n, int passed)
-{
-	struct cmsghdr *c;
-
-	m->msg_control = control;
-	m->msg_controllen = n;
-	c = CMSG_FIRSTHDR(m);
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(c), &passed, sizeof(int));
-}
-
 /* Never waits: one that does not read has its own trouble. */
 static int send_request(int fd, const json_t *request, int passed)
 {
-	union {
-		struct cmsghdr align;
-		char octets[CMSG_SPACE(sizeof(int))];
-	} control = {0};
 	_cleanup_free_ char *text = json_dumps(request, JSON_COMPACT);
-	struct iovec v = {text, text ? strlen(text) : 0};
-	struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1};
 
-	if (!text)
-		return -ENOMEM;
-	if (passed >= 0)
-		attach(&m, control.octets, sizeof(control.octets), passed);
-	return sendmsg(fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
+	return text ? passed_fds_send(fd, text, strlen(text), &passed, passed >= 0) : -ENOMEM;
 }
 
 /* An answer has `ok`; what is said unasked has not. */

@@ -94,19 +94,6 @@ static int end(void **state)
 	return system(command);
 }
 
-static void a_variable_is_read_and_forgotten(void **state)
-{
-	setenv("SG_TEST_SECRET", SECRET, 1);
-	assert_gives("env:SG_TEST_SECRET", SECRET);
-	secret_source_forget("file:/etc/passwd");
-	assert_string_equal(getenv("SG_TEST_SECRET"), SECRET);
-	secret_source_forget("env:SG_TEST_SECRET");
-	assert_fails("env:SG_TEST_SECRET", "the variable is empty");
-	unsetenv("SG_TEST_SECRET");
-	assert_fails("env:SG_TEST_SECRET",
-		     "the variable is not set; set it where sandgate is started");
-}
-
 static void a_file_is_the_persons_alone(void **state)
 {
 	static const mode_t open_modes[] = {0644, 0640, 0604, 0620, 0601};
@@ -167,9 +154,6 @@ static void what_is_too_big_is_no_secret(void **state)
 	assert_fails(from, "more than 16384 octets");
 	snprintf(from, sizeof(from), "command:cat %s/big", p->folder);
 	assert_fails(from, "more than 16384 octets");
-	setenv("SG_TEST_BIG", big, 1);
-	assert_fails("env:SG_TEST_BIG", "more than a secret may");
-	unsetenv("SG_TEST_BIG");
 }
 
 static char *script(const struct place *p, const char *name, const char *text)
@@ -317,7 +301,6 @@ static void gh_is_asked_and_then_git(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_variable_is_read_and_forgotten),
 		cmocka_unit_test_setup_teardown(a_file_is_the_persons_alone, begin, end),
 		cmocka_unit_test_setup_teardown(a_file_is_found_at_home, begin, end),
 		cmocka_unit_test_setup_teardown(a_pipe_is_no_file, begin, end),
