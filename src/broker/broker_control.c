@@ -36,8 +36,7 @@ static json_t *answer_host(void *ctx, const struct request *r)
 int broker_control_cover_names(struct broker *b, const struct ruleset *rules, struct err *e)
 {
 	bool any = false;
-	char **names =
-		policy_inspected_names(ruleset_policy(rules), b->rules.judge.catalogue, &any);
+	char **names = policy_inspected_names(rules, b->rules.judge.catalogue, &any);
 	int r;
 
 	/* Without memory there is no authority for them either, which closes. */

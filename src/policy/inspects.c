@@ -52,7 +52,8 @@ static bool is_bound(const struct policy *p, const struct name *name, uint16_t p
 	for (size_t i = 0; i < list->n; i++)
 		if (list->v[i].port == port && strcmp(list->v[i].host, name->s) == 0)
 			return true;
-	return false;
+	/* A client that refreshes by itself does it with placeholders, which the broker answers. */
+	return credential_list_refreshes_at(list, name, port);
 }
 
 bool verdict_is_by_permission(const struct verdict *v)
@@ -192,23 +193,21 @@ static void add_permission(struct names *n, const struct permission *p)
 		add_text(n, p, *rule);
 }
 
-static void add_rules(struct names *n, const struct rule *rules, size_t count)
+/* Rules of the person's and the organisation's by what they say, those of permissions by theirs. */
+static void add_compiled(struct names *n, const struct rule *r, const struct catalogue *c)
 {
-	for (size_t i = 0; i < count; i++)
-		if (is_about_requests(&rules[i]))
-			add_rule(n, &rules[i]);
+	const char *id = r->detail ? r->detail->permission : NULL;
+	const struct permission *p = id ? catalogue_permission(c, id) : NULL;
+
+	if (p ? has_operation(p, r) : is_about_requests(r))
+		add_rule(n, r);
 }
 
-/* Those of the agent stand here only. */
-static void add_resolved(struct names *n, const struct rule_list *list, const struct catalogue *c)
+static void add_table(struct names *n, const struct table *t, const struct catalogue *c)
 {
-	for (size_t i = 0; i < list->n; i++) {
-		const char *id = list->v[i].detail ? list->v[i].detail->permission : NULL;
-		const struct permission *p = id ? catalogue_permission(c, id) : NULL;
-
-		if (p && list->v[i].kind != TARGET_PREFIX && has_operation(p, &list->v[i]))
-			add_rule(n, &list->v[i]);
-	}
+	for (size_t i = 0; i < t->n_slots; i++)
+		if (t->slots[i].used)
+			add_compiled(n, &t->slots[i], c);
 }
 
 static int by_text(const void *a, const void *b)
@@ -216,30 +215,40 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static void add_all(struct names *n, const struct policy *p, const struct catalogue *c)
+static void add_credential(struct names *n, const struct credential *c)
 {
-	const struct rule_list *organisation = &p->resolved.organisation;
+	struct name server;
+
+	add_name(n, c->host, false);
+	if (c->refresh && credential_refresh_server(c->refresh, &server))
+		add_name(n, server.s, false);
+}
+
+static void add_all(struct names *n, const struct ruleset *rs, const struct catalogue *c)
+{
+	const struct policy *p = ruleset_policy(rs);
 	const struct credential_list *credentials = policy_credentials(p);
 
 	for (size_t i = 0; i < c->n_permissions; i++)
 		add_permission(n, &c->permissions[i]);
-	add_resolved(n, &p->resolved.permissions, c);
-	add_rules(n, p->rules, p->n_rules);
-	add_rules(n, organisation->v, organisation->n);
+	for (enum layer l = rs->next[0]; l < LAYERS; l = rs->next[l + 1]) {
+		add_table(n, &rs->layers[l].exact, c);
+		add_table(n, &rs->layers[l].below, c);
+	}
 	for (size_t i = 0; i < credentials->n; i++)
-		add_name(n, credentials->v[i].host, false);
+		add_credential(n, &credentials->v[i]);
 	for (size_t i = 0; i < p->inspect.n; i++)
 		add_name(n, p->inspect.v[i].name, p->inspect.v[i].below);
 }
 
-char **policy_inspected_names(const struct policy *p, const struct catalogue *c, bool *any)
+char **policy_inspected_names(const struct ruleset *rs, const struct catalogue *c, bool *any)
 {
 	struct names n = {0};
 
-	*any = p->inspect_all;
-	if (p->inspect_all)
+	*any = ruleset_policy(rs)->inspect_all;
+	if (*any)
 		return NULL;
-	add_all(&n, p, c);
+	add_all(&n, rs, c);
 	if (n.failed || !n.list) {
 		string_list_free(n.list);
 		return NULL;

@@ -41,11 +41,12 @@ bool policy_needs_broker(const struct policy *p, const struct catalogue *c);
 
 /*
  * The names that the sandbox's authority is to be held to: hosts of permissions that have
- * operations (whether on or not: one may be switched on while it runs), of credentials, of rules
+ * operations (whether on or not: one may be switched on while it runs), of credentials and their
+ * token endpoints, of rules
  * with methods or paths, of `inspect:`; "*.DOMAIN" for those below. Sorted, NULL-terminated, the
  * caller's, to be freed with string_list_free(). NULL with `*any` true: `inspect: all`. NULL with
  * `*any` false: no memory.
  */
-char **policy_inspected_names(const struct policy *p, const struct catalogue *c, bool *any);
+char **policy_inspected_names(const struct ruleset *rs, const struct catalogue *c, bool *any);
 
 #endif

@@ -250,7 +250,7 @@ static void test_names(void **state)
 	    "allow: [open.example.com, {host: read.example.com, methods: [GET]},\n"
 	    "  {host: '*.read.example.com', paths: [/x]}]\ncredentials:\n"
 	    "  - {host: c.example, header: X, value: '${secret}', from: 'env:T'}\n");
-	names = policy_inspected_names(&policy, catalogue_builtin(), &any);
+	names = policy_inspected_names(rules, catalogue_builtin(), &any);
 	assert_non_null(names);
 	assert_false(any);
 	for (size_t i = 0; i < sg_array_len(expected); i++)
@@ -271,7 +271,7 @@ static void test_names_hold_what_is_opened(void **state)
 	bool any;
 
 	use("network: standard\npermissions: [install, gitlab, bitbucket, huggingface]\n");
-	names = policy_inspected_names(&policy, c, &any);
+	names = policy_inspected_names(rules, c, &any);
 	for (size_t i = 0; i < policy.resolved.permissions.n; i++) {
 		const struct rule *r = &policy.resolved.permissions.v[i];
 		char text[NAME_MAX_OCTETS + 3];
@@ -296,7 +296,7 @@ static void test_names_of_all(void **state)
 	bool any;
 
 	use("network: open\ninspect: all\n");
-	assert_null(policy_inspected_names(&policy, catalogue_builtin(), &any));
+	assert_null(policy_inspected_names(rules, catalogue_builtin(), &any));
 	assert_true(any);
 }
 
