@@ -57,17 +57,27 @@ def totals(one):
     return [e["totals"] for e in entries(one) if "totals" in e][-1]
 
 
-def counted(one):
-    """What the gates have counted, each before anything else: the totals in the head of the ring's file
-    (src/audit/ring.c)."""
+def ring_file(one, name):
     base = "/var/lib" if one.sandgate.person == "root" else "/home/dev/.local/state"
+    return f"{base}/sandgate/sandboxes/{one.name}/{name}"
 
+
+def head_of(one, name):
+    """The first page of a ring's file (src/audit/ring_page.h)."""
     def read():
-        with open(f"{base}/sandgate/sandboxes/{one.name}/ring", "rb") as f:
+        with open(ring_file(one, name), "rb") as f:
             return f.read(4096)
-    head = one.sandgate.world.machine.place.call(read)
-    reasons, = struct.unpack_from("<I", head, 20)
-    return sum(struct.unpack_from(f"<{reasons}Q", head, 144))
+    return one.sandgate.world.machine.place.call(read)
+
+
+def counted(one, *rings):
+    """How many refusals gates and brokers have counted, each before anything else."""
+    total = 0
+    for name in rings or ("ring",):
+        head = head_of(one, name)
+        reasons, = struct.unpack_from("<I", head, 20)
+        total += sum(struct.unpack_from(f"<{reasons}Q", head, 144))
+    return total
 
 
 def process(one, name):
@@ -216,6 +226,33 @@ def test_fifty_kills_under_refusals(world, sandgate, started):
     assert written + suppressed == sum(totals(one).values()) == before == counted(one)
     verified(one)
     print(f"{kills}: {before} refusals, {written} written")
+
+
+def test_the_ring_of_an_earlier_version_goes_on(sandgate, started):
+    """38 reasons and shorter records: what it has counted stays counted, and what it held is not misread."""
+    one = started("--net", "deny")
+    one.exec("curl -s4 http://93.184.9.9:81/")
+    one.stop()
+    assert counted(one) == 1
+    reasons, slots, record = 38, 2048, 840
+    refused = [0] * reasons
+    refused[1], refused[2] = 6, 2       # not-in-policy, denied-by-rule: more than the log has
+    head = bytearray(struct.pack("<8sIIII", b"sgring\r\n", 1, record, slots, reasons).ljust(144, b"\0"))
+    struct.pack_into("<Q", head, 64, 3)
+    struct.pack_into("<QQ", head, 128, 8, 16)
+    head += struct.pack(f"<{reasons}Q3Q{reasons}Q", *refused, 0, 0, 0, *[0] * reasons)
+
+    def write():
+        with open(ring_file(one, "ring"), "wb") as f:
+            f.write(bytes(head).ljust(4096, b"\0") + b"\xff" * (slots * record))
+    sandgate.world.machine.place.call(write)
+    one.start()
+    one.exec("curl -s4 http://93.184.9.9:81/")
+    one.stop()
+    assert totals(one) == {"not-in-policy": 7, "denied-by-rule": 2} and counted(one) == 9
+    assert not actions(one, "sandgate.audit.garbled")
+    assert struct.unpack_from("<I", head_of(one, "ring"), 8) == (2,)
+    verified(one)
 
 
 @BOTH
