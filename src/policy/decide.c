@@ -10,10 +10,22 @@
 
 enum { DNS_TLS_PORT = 853 };
 
-/* The name by which a sandbox reaches the listed ports of the host's loopback. */
-static const char host_alias[] = "host.sandgate.internal";
-/* That of the proxy port. */
-static const char gateway[] = "gateway.sandgate.internal";
+static bool is_name(const struct name *name, const char *text)
+{
+	size_t n = strlen(text);
+
+	return name->n == n && memcmp(name->s, text, n) == 0;
+}
+
+bool name_is_host_alias(const struct name *name)
+{
+	return is_name(name, "host.sandgate.internal");
+}
+
+bool name_is_gateway(const struct name *name)
+{
+	return is_name(name, "gateway.sandgate.internal");
+}
 
 static bool refuse(struct verdict *v, enum reason reason)
 {
@@ -134,11 +146,6 @@ static bool decide_any(const struct judgement *j, struct verdict *v)
 	return admit_by_default(j, v, is_web(j->d) && j->rs->denies_names);
 }
 
-static bool is_named(const struct destination *d, struct span name)
-{
-	return d->name && d->name->n == name.n && memcmp(d->name->s, name.p, name.n) == 0;
-}
-
 /* 1. `none` answers at once, and `any` leaves only what is denied. */
 static bool decide_base(const struct judgement *j, struct verdict *v)
 {
@@ -148,9 +155,9 @@ static bool decide_base(const struct judgement *j, struct verdict *v)
 		return refuse(v, REASON_NETWORK_NONE);
 	if (d->kind == DEST_LOOKUP && j->policy->dns_off)
 		return refuse(v, REASON_DNS_OFF);
-	if (is_named(d, span_of_string(host_alias)))
+	if (d->name && name_is_host_alias(d->name))
 		return decide_host_alias(j, v);
-	if (is_named(d, span_of_string(gateway)))
+	if (d->name && name_is_gateway(d->name))
 		return decide_gateway(j, v);
 	return j->policy->network == NET_ANY && decide_any(j, v);
 }
@@ -325,7 +332,7 @@ static const struct {
 
 static bool is_own(const struct destination *d)
 {
-	return is_named(d, span_of_string(host_alias)) || is_named(d, span_of_string(gateway));
+	return d->name && (name_is_host_alias(d->name) || name_is_gateway(d->name));
 }
 
 /* `brokered`: what is admitted is so by the proxy port only. The rule stays, to be shown. */

@@ -103,6 +103,10 @@ static inline bool proxy_port_is(uint16_t port)
 	return port == PROXY_HTTP_PORT || port == PROXY_SOCKS_PORT;
 }
 
+/* The names of the gate itself: the listed ports of the host, and the proxy port. */
+bool name_is_host_alias(const struct name *name);
+bool name_is_gateway(const struct name *name);
+
 /*
  * Who wrote a rule. Specificity is compared within a layer only. Own rules win over permissions;
  * what the organisation denies no other layer allows, and what it allows is a default that own

@@ -28,7 +28,9 @@ static const char *step_text(unsigned step)
 /* Where the proxy port is the only way, what is asked is whether that way is open. */
 static bool goes_by_proxy(const struct ruleset *rs, const struct explain_target *t)
 {
-	return ruleset_policy(rs)->network == NET_BROKERED && t->proto == PROTO_TCP;
+	bool own = t->has_name && (name_is_host_alias(&t->name) || name_is_gateway(&t->name));
+
+	return ruleset_policy(rs)->network == NET_BROKERED && t->proto == PROTO_TCP && !own;
 }
 
 static struct destination destination_of(const struct ruleset *rs, const struct explain_target *t)

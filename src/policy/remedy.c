@@ -89,7 +89,7 @@ static void put_item(struct buf *b, const struct remedy_for *who, const struct d
 
 static bool is_host_alias(const struct destination *d)
 {
-	return d->name && strcmp(d->name->s, "host.sandgate.internal") == 0;
+	return d->name && name_is_host_alias(d->name);
 }
 
 static bool has_name(const struct remedy_for *who)
@@ -151,7 +151,7 @@ static bool has_remedy(const struct destination *d, enum reason r)
 		return false;
 	}
 	/* The proxy port, and nothing else of the gate. */
-	if (d->name && strcmp(d->name->s, "gateway.sandgate.internal") == 0)
+	if (d->name && name_is_gateway(d->name))
 		return false;
 	if (is_host_alias(d))
 		return d->kind != DEST_LOOKUP && d->proto == PROTO_TCP && d->port != 0;
