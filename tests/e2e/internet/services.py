@@ -30,8 +30,9 @@ class Service:
         self.address, self.port = address, port
         options.setdefault("stdout", subprocess.DEVNULL)
         options.setdefault("stderr", subprocess.PIPE)
-        self._process = world.internet.popen(argv, view=world.machine.view, stdin=subprocess.DEVNULL,
-                                             start_new_session=True, **options)
+        options.setdefault("view", world.machine.view)
+        self._process = world.internet.popen(argv, stdin=subprocess.DEVNULL, start_new_session=True,
+                                             **options)
         self._wait_until_up(world)
         world.on_reset(self.close)
 
@@ -59,7 +60,7 @@ class Service:
                 self._process.wait()
 
 
-def _folder(world, uid=0):
+def new_folder(world, uid=0):
     path = tempfile.mkdtemp(prefix="sandgate-e2e-", dir="/var/tmp")  # the machine has its own /tmp
     os.chmod(path, 0o755)
     os.chown(path, uid, uid)
@@ -71,7 +72,7 @@ class Ssh(Service):
     """sshd for `dev`; `private_key` opens it."""
 
     def __init__(self, world, address, port=22):
-        folder = _folder(world)
+        folder = new_folder(world)
         for name in ("host", "client"):
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", f"{folder}/{name}"],
                            check=True)
@@ -93,7 +94,7 @@ class Postgres(Service):
     def __init__(self, world, address, port=5432):
         import pwd
         uid = pwd.getpwnam("postgres").pw_uid
-        folder = _folder(world, uid)
+        folder = new_folder(world, uid)
         programs = sorted(os.listdir("/usr/lib/postgresql"))[-1]
         bin_ = f"/usr/lib/postgresql/{programs}/bin"
         subprocess.run([f"{bin_}/initdb", "-D", f"{folder}/data", "-A", "trust", "-U", "postgres",
@@ -116,7 +117,7 @@ class Http2(Service):
     """nghttpd over TLS: files under `root`, and echo of what is posted."""
 
     def __init__(self, world, address, names, files, port=443):
-        folder = _folder(world)
+        folder = new_folder(world)
         certificate, key = world.authority.issue(names)
         for name, text in (("crt", certificate), ("key", key)):
             with open(f"{folder}/{name}", "w", encoding="ascii") as f:
@@ -129,23 +130,31 @@ class Http2(Service):
                                  str(port), f"{folder}/key", f"{folder}/crt"], address, port)
 
 
-def git_site(world, name):
-    """A git host over https: clone and push of /project.git. Returns (site, folder)."""
-    folder = _folder(world)
+def git_site(world, name, files=None, besides=None):
+    """A git host over https: clone and push of /project.git. Returns (site, folder).
+
+    `files` are those of its one commit; besides(request) may give the answer to one instead of git.
+    """
+    folder = new_folder(world)
+    # Not the machine's own settings: Git LFS, where it is installed, would look at what is added.
+    plain = {**os.environ, "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
     run = lambda *argv: subprocess.run(  # noqa: E731
         ["git", "-c", "user.name=A", "-c", "user.email=a@example.com", "-c",
-         "init.defaultBranch=main", *argv], check=True, cwd=folder, capture_output=True)
+         "init.defaultBranch=main", *argv], check=True, cwd=folder, capture_output=True, env=plain)
     run("init", "-q", "--bare", "project.git")
     run("-C", "project.git", "config", "http.receivepack", "true")
     run("clone", "-q", "project.git", "seed")
-    with open(f"{folder}/seed/README", "w", encoding="ascii") as f:
-        f.write("the project\n")
-    run("-C", "seed", "add", "README")
+    for path, content in {"README": b"the project\n", **(files or {})}.items():
+        with open(f"{folder}/seed/{path}", "wb") as f:
+            f.write(content)
+    run("-C", "seed", "-c", "core.compression=0", "add", ".")
     run("-C", "seed", "commit", "-q", "-m", "first")
     run("-C", "seed", "push", "-q", "origin", "HEAD:main")
     subprocess.run(["chmod", "-R", "a+rwX", folder], check=True)
 
     def backend(request):
+        if besides and (answer := besides(request)):
+            return answer
         path, _, query = request.target.partition("?")
         env = {"GIT_PROJECT_ROOT": folder, "GIT_HTTP_EXPORT_ALL": "1", "PATH_INFO": path,
                "QUERY_STRING": query, "REQUEST_METHOD": request.method, "PATH": os.environ["PATH"],
@@ -197,7 +206,7 @@ def npm_site(world, name, package="little-package", version="1.2.3"):
 
 def apt_site(world, name, package="little-package"):
     """A mirror over plain http with one package: deb [trusted=yes] http://NAME/ ./"""
-    folder = _folder(world)
+    folder = new_folder(world)
     os.makedirs(f"{folder}/p/DEBIAN")
     os.makedirs(f"{folder}/p/usr/share/{package}")
     with open(f"{folder}/p/usr/share/{package}/file", "w", encoding="ascii") as f:

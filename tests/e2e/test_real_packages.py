@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""npm against verdaccio, pip and curl against an index: installing passes, publishing is refused."""
+
+import pytest
+
+from internet.registries import NPM, PACKAGE, PYPI, PYPI_UPLOAD, VERDACCIO, Pypi, Verdaccio
+
+BULK = "/-/npm/v1/security/advisories/bulk"
+OWN = "package-of-the-agent"
+
+
+@pytest.fixture
+def registry(world, needs):
+    needs("npm", VERDACCIO)
+    return Verdaccio(world)
+
+
+@pytest.fixture
+def index(world, needs):
+    needs("pip3")
+    return Pypi(world)
+
+
+def package_to_publish(box):
+    """A folder `own`, signed in: npm asks the registry nothing without a token."""
+    done = box.run(f"mkdir own && cd own && npm init -y --init-version=1.0.0 >/dev/null && "
+                   f"npm pkg set name={OWN} && echo '//{NPM}/:_authToken=of-the-sandbox' > .npmrc")
+    assert done.ok, done
+
+
+def test_npm_installs_and_audits(registry, sandgate):
+    box = sandgate.box("--allow", "install:node")
+    got = box.run(f"npm install --audit --no-fund {PACKAGE} && node -p 'require(\"{PACKAGE}\")'")
+    assert got.ok and got.out.endswith("installed\n"), got
+    assert [r.target for r in registry.site.requests if r.method == "POST"] == [BULK]
+    assert box.egress()["requests"]["refused"] == 0
+
+
+def test_npm_is_refused_to_publish_and_says_what_would_allow_it(registry, sandgate):
+    box = sandgate.box("--allow", "install:node")
+    package_to_publish(box)
+    refused = box.run("cd own && npm publish")
+    assert not refused.ok and "E403" in refused.err, refused
+    assert f"to allow it: sandgate net allow {box.name} publish:node" in refused.err, refused
+    assert "PUT" not in [r.method for r in registry.site.requests]
+    assert registry.versions(OWN) == []
+    allowed = sandgate("net", "allow", box.name, "publish:node")
+    assert allowed.ok, allowed
+    published = box.run("cd own && npm publish")
+    assert published.ok, published
+    assert registry.versions(OWN) == ["1.0.0"]
+
+
+def test_other_writes_to_a_registry_are_refused(registry, sandgate):
+    box = sandgate.box("--allow", "install:node")
+    package_to_publish(box)
+    for command in (f"npm unpublish --force {PACKAGE}", f"npm dist-tag add {PACKAGE}@1.2.3 newest"):
+        assert not box.run(f"cd own && {command}").ok, command
+    assert {r.method for r in registry.site.requests} <= {"GET", "HEAD"}
+    assert registry.versions(PACKAGE) == ["1.2.3"]
+
+
+def test_pip_installs_and_no_upload_passes(index, sandgate):
+    box = sandgate.box("--allow", "install:python")
+    got = box.run(f"pip3 install -q --no-cache-dir --target=here {PACKAGE} && "
+                  "PYTHONPATH=here python3 -c 'import little_package as p; print(p.WORD)'")
+    assert got.out == "installed\n", got
+    form = ("-F", ":action=file_upload", "-F", "content=@here/little_package.py")
+    refused = box.curl(f"https://{PYPI}/legacy/", *form)
+    assert refused.out.startswith(f"sandgate: POST {PYPI}/legacy/: "), refused
+    assert not box.curl(f"https://{PYPI_UPLOAD}/legacy/", *form).ok
+    assert index.uploads == []
+    allowed = sandgate("net", "allow", box.name, "publish:python")
+    assert allowed.ok, allowed
+    assert box.curl(f"https://{PYPI_UPLOAD}/legacy/", *form).out == "uploaded\n"
+    assert [r.target for r in index.uploads] == ["/legacy/"]
