@@ -4,12 +4,15 @@
 import json
 import os
 import signal
+import struct
+import time
 
 import pytest
 
 from internet.web import Response
 from program import Kept, wait_until
-from test_sealer import SCAN, actions, entries, gate, process, small_disk, totals, verified  # noqa: F401
+from test_sealer import (FLOOD, SCAN, actions, counted, entries, gate, head_of, process,  # noqa: F401
+                         small_disk, totals, verified)
 
 BOTH = pytest.mark.parametrize("person", ["dev", "root"])
 SEEN, USED = "seen.example.com", "used.example.com"
@@ -281,3 +284,64 @@ def test_requests_may_go_on_without_room(world, sandgate, small_disk, made):
     assert totals(one) == accounted(one)
     assert (totals(one)["credential-used"], totals(one)["allowed"]) == (5, 5)
     verified(one)
+
+
+FOR_EVER = """
+import http.client
+while True:
+    try:
+        c = http.client.HTTPSConnection(sys.argv[1], timeout=5)
+        while True:
+            for method, path in ("GET", "/v1/a"), ("PUT", "/a"), ("GET", "/v1/b"):
+                c.request(method, path)
+                c.getresponse().read()
+    except Exception:
+        time.sleep(0.02)
+"""
+
+
+@pytest.mark.slow
+def test_kills_of_all_processes_under_requests(world, sandgate, made):
+    """kill -9 of broker, gate, sealer and supervisor while requests and lookups come as fast as they can: after
+    each run the log holds, and what it accounts for is all that either ring has ever counted."""
+    one = made()
+    rings, kills, before = ("ring", "ring-broker"), 0, 0
+    for _ in range(4):
+        clients = [world.machine.popen(
+            [sandgate.path, "exec", one.name, "--", "python3", "-c", "import sys, time" + FOR_EVER, host],
+            sandgate.person, stdin=-3, stdout=-3, stderr=-3) for host in (SEEN, USED)]
+        clients.append(world.machine.popen(
+            [sandgate.path, "exec", one.name, "--", "python3", "-c", FLOOD.format(seconds=60, most=10 ** 9)],
+            sandgate.person, stdin=-3, stdout=-3, stderr=-3))
+        for n in range(9):
+            time.sleep(0.15 + 0.07 * n % 0.3)
+            pid = (broker, gate, sealer)[n % 3](one)
+            if pid:
+                os.kill(pid, signal.SIGKILL)
+                kills += 1
+        last = sealer(one)
+        os.kill(one.supervisor, signal.SIGKILL)
+        kills += 1
+        for client in clients:
+            client.wait(30)
+        if last:
+            wait_until(lambda: not os.path.exists(f"/proc/{last}"), 20, "the sealer's end")
+        verified(one)
+        one.start()
+        wait_until(lambda: actions(one, "sandgate.sandbox.start")[-1].get("totals") is not None, 10, "totals")
+        now = sum(totals(one).values())
+        assert now > before
+        before = now
+    assert kills >= 36
+    one.stop()
+    assert totals(one) == accounted(one)
+    refusals = {w: n for w, n in totals(one).items() if w not in ("allowed", "credential-used")}
+    assert sum(refusals.values()) == counted(one, *rings)
+    # allowed, and of that with a credential: behind the refusals, and at the end of the page.
+    head = head_of(one, "ring-broker")
+    reasons, = struct.unpack_from("<I", head, 20)
+    allowed, = struct.unpack_from("<Q", head, 144 + 8 * reasons)
+    used, = struct.unpack_from("<Q", head, 144 + 8 * (2 * reasons + 3))
+    assert totals(one)["credential-used"] == used > 0 and totals(one)["allowed"] == allowed - used > 0
+    verified(one)
+    print(f"{kills} kills: {totals(one)}")
