@@ -206,7 +206,7 @@ static void shake_hands(struct refresh_run *t)
 	case TLS_FAILED:
 		break;
 	}
-	fail(t, tls_why(t->link.tls), "; nothing was sent");
+	fail(t, tls_why(t->link.tls), "");
 }
 
 static bool is_over(const struct refresh_run *t)
@@ -310,12 +310,20 @@ static bool begin_tls(struct refresh_run *t, int fd, struct err *e)
 	return true;
 }
 
+/* What the gate says when it did not dial: gate/token_dials.c. */
+static const char *why_undialled(int error)
+{
+	if (error == EACCES)
+		return "the gate does not dial it";
+	return error == ENXIO ? "its name cannot be looked up" : strerror(error);
+}
+
 static void take_socket(struct refresh_run *t, int fd, int error)
 {
 	struct err e = {""};
 
 	if (fd < 0) {
-		fail(t, strerror(error), "; nothing was sent");
+		fail(t, why_undialled(error), "");
 	} else if (link_open(&t->link, t->all->broker->loop, fd, ready) != 0) {
 		fail(t, "its socket cannot be watched", "");
 	} else if (!begin_tls(t, fd, &e)) {

@@ -31,6 +31,7 @@
 #include "gate/broker_dials.h"
 #include "gate/judge.h"
 #include "gate/quota.h"
+#include "gate/token_dials.h"
 #include "io/passed_fd.h"
 
 enum { AT_ONCE = 64 }; /* messages; then packets have their turn */
@@ -68,6 +69,7 @@ struct broker_door {
 	struct gate *gate;
 	struct watch watch; /* fd is -1 without a broker */
 	struct broker_dials *dials;
+	struct token_dials *tokens;
 	uint32_t open;
 	uint32_t first_free; /* none below is free */
 	struct handed handed[GATE_CONNECTIONS_MAX];
@@ -317,6 +319,8 @@ static void take_message(struct broker_door *d, struct span octets)
 	h = find(d, m.connection);
 	if (m.kind == GATE_DIAL) {
 		take_dial(d, &m);
+	} else if (m.kind == GATE_DIAL_TOKEN) {
+		token_dials_begin(d->tokens, &m);
 	} else if (h && (m.kind == GATE_MOVED || m.kind == GATE_WANTS)) {
 		take_moved(d, h, &m);
 	} else if (h && m.kind == GATE_ENDED) {
@@ -332,6 +336,7 @@ static void lose_broker(struct broker_door *d)
 		return;
 	loop_close(d->gate->loop, &d->watch);
 	broker_dials_forget_all(d->dials);
+	token_dials_forget(d->tokens);
 	for (size_t i = 0; i < GATE_CONNECTIONS_MAX && d->open; i++) {
 		struct handed *h = &d->handed[i];
 
@@ -480,8 +485,10 @@ struct broker_door *broker_door_new(struct gate *g)
 	d->gate = g;
 	d->watch = (struct watch){.ready = ready, .fd = -1};
 	d->dials = broker_dials_new(g, dial_is_done, d);
-	if (d->dials)
+	d->tokens = d->dials ? token_dials_new(g, d->dials, dial_is_done, d) : NULL;
+	if (d->tokens)
 		return d;
+	free(d->dials);
 	free(d);
 	return NULL;
 }
