@@ -25,17 +25,33 @@ static const char *const parts[] = {
 };
 _Static_assert(sg_array_len(parts) == BROKER_SECRETS, "each has a word");
 
-static void keep_wanted(struct broker_link *b, const json_t *message)
+/* The number of the credential that a message is about, or -1. */
+static int number_of(const json_t *message)
 {
 	const json_t *number = json_object_get(message, "credential");
-	const char *part = json_string_value(json_object_get(message, "part"));
 	json_int_t n = json_integer_value(number);
 
-	if (!json_is_integer(number) || n < 0 || n >= VAULT_MAX)
+	return json_is_integer(number) && n >= 0 && n < VAULT_MAX ? (int)n : -1;
+}
+
+static void keep_wanted(struct broker_link *b, const json_t *message)
+{
+	const char *part = json_string_value(json_object_get(message, "part"));
+	int n = number_of(message);
+
+	if (n < 0)
 		return;
 	for (size_t i = 0; i < BROKER_SECRETS; i++)
 		if (strcmp(part ? part : parts[BROKER_SECRET_SOURCE], parts[i]) == 0)
 			b->wanted[i][n] = true;
+}
+
+static void keep_failure(struct broker_link *b, int number, const char *why)
+{
+	if (number < 0 || number >= VAULT_MAX || !why)
+		return;
+	free(b->failing[number]);
+	b->failing[number] = strdup(why);
 }
 
 static void heard(void *ctx, const json_t *message)
@@ -46,6 +62,9 @@ static void heard(void *ctx, const json_t *message)
 		keep_authority(ctx, message);
 	else if (op && strcmp(op, "wanted") == 0)
 		keep_wanted(ctx, message);
+	else if (op && strcmp(op, "failing") == 0)
+		keep_failure(ctx, number_of(message),
+			     json_string_value(json_object_get(message, "why")));
 }
 
 bool broker_link_wants(const struct broker_link *b, size_t number, enum broker_secret part)
@@ -67,6 +86,29 @@ char *broker_link_take_authority(struct broker_link *b)
 	return pem;
 }
 
+static bool may_tell(const struct broker_link *b, size_t i, mono_t now)
+{
+	return b->told[i].ns == 0 || !mono_before(now, mono_add_ms(b->told[i], BROKER_TELL_MS));
+}
+
+bool broker_link_take_failure(struct broker_link *b, mono_t now, size_t *number, struct err *why)
+{
+	for (size_t i = 0; i < b->credentials.n && i < VAULT_MAX; i++) {
+		_cleanup_free_ char *text = b->failing[i];
+
+		if (!text)
+			continue;
+		b->failing[i] = NULL;
+		if (!may_tell(b, i, now))
+			continue;
+		b->told[i] = now;
+		err_set(why, "%s", text);
+		*number = i;
+		return true;
+	}
+	return false;
+}
+
 /* ---- Its life ---- */
 
 static void forget(struct broker_link *b)
@@ -75,6 +117,11 @@ static void forget(struct broker_link *b)
 	free(b->authority);
 	b->authority = NULL;
 	memset(b->wanted, 0, sizeof(b->wanted));
+	memset(b->told, 0, sizeof(b->told));
+	for (size_t i = 0; i < VAULT_MAX; i++) {
+		free(b->failing[i]);
+		b->failing[i] = NULL;
+	}
 	b->ready = false;
 }
 
@@ -164,11 +211,6 @@ int broker_link_set_policy(struct broker_link *b, const struct policy *p, uint64
 	return 0;
 }
 
-int broker_link_set_gate(struct broker_link *b, int fd, struct err *e)
-{
-	return process_link_tell(&b->process, json_pack("{s:s}", "op", "gate"), fd, e);
-}
-
 /* One that hangs holds up who waits for the secret; the next one asks again. */
 static void settle(struct broker_link *b, json_t *request, int passed)
 {
@@ -191,6 +233,7 @@ void broker_link_give_secret(struct broker_link *b, size_t number, enum broker_s
 void broker_link_fail_secret(struct broker_link *b, size_t number, enum broker_secret part,
 			     const char *why)
 {
+	keep_failure(b, (int)number, why);
 	settle(b,
 	       json_pack("{s:s, s:I, s:s, s:s}", "op", "secret-failed", "credential",
 			 (json_int_t)number, "part", parts[part], "why", why),

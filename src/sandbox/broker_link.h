@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * broker_link: the supervisor's hold on its broker (process_link.h), and what it has said unasked:
- * which secrets it wants, and whom clients have to trust. Both are kept until the supervisor's loop
- * takes them: they may come between a request and its answer.
+ * which secrets it wants, which it cannot renew, and whom clients have to trust. All of it is kept
+ * until the supervisor's loop takes it: it may come between a request and its answer.
  *
  * The broker has credentials by number. Both sides count them in the same way
  * (credential_list_grow()), so what a number stands for is what the supervisor knows by itself:
@@ -11,6 +11,7 @@
 #ifndef SG_SANDBOX_BROKER_LINK_H
 #define SG_SANDBOX_BROKER_LINK_H
 
+#include "base/clock.h"
 #include "broker/broker.h"
 #include "broker/vault.h"
 #include "sandbox/process_link.h"
@@ -24,6 +25,8 @@ struct broker_link {
 	struct credential_list credentials; /* by their numbers */
 	/* By number, which may be beyond them: what it wants may come before its answer. */
 	bool wanted[BROKER_SECRETS][VAULT_MAX];
+	char *failing[VAULT_MAX];  /* why no secret could be had for it; NULL: nothing new */
+	mono_t told[VAULT_MAX];	   /* when that was last told */
 	char *authority;	   /* PEM, unchecked; NULL: nothing new */
 	struct refusals *refusals; /* of the requests of all brokers of this link; NULL: none yet */
 };
@@ -53,9 +56,6 @@ int broker_link_await_ready(struct broker_link *b, struct err *e) sg_must_check;
 int broker_link_set_policy(struct broker_link *b, const struct policy *p, uint64_t generation,
 			   struct err *e) sg_must_check;
 
-/* The gate's end of the socket between the two. 0, or -1 with the message. */
-int broker_link_set_gate(struct broker_link *b, int fd, struct err *e) sg_must_check;
-
 /* Is that secret wanted? And: it is seen to. */
 bool broker_link_wants(const struct broker_link *b, size_t number, enum broker_secret part);
 void broker_link_take_wanted(struct broker_link *b, size_t number, enum broker_secret part);
@@ -71,6 +71,13 @@ void broker_link_give_secret(struct broker_link *b, size_t number, enum broker_s
 			     int pipe);
 void broker_link_fail_secret(struct broker_link *b, size_t number, enum broker_secret part,
 			     const char *why);
+
+/*
+ * A credential for which no secret can be had, and why, when a person has not been told of it for a
+ * minute. False: there is none.
+ */
+enum { BROKER_TELL_MS = 60000 };
+bool broker_link_take_failure(struct broker_link *b, mono_t now, size_t *number, struct err *why);
 
 /* It has ended by itself: says how, and is made ready for the next. */
 void broker_link_bury(struct broker_link *b, struct err *how);

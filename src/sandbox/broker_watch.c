@@ -117,6 +117,22 @@ void broker_watch_hear(struct supervisor *s)
 	process_link_hear(&s->broker.process);
 }
 
+/* Whoever waits for the secret has an answer with the same; the person outside has not. */
+static void tell_failures(struct supervisor *s)
+{
+	const struct credential_list *list = &s->broker.credentials;
+	char text[CREDENTIAL_TEXT_MAX];
+	size_t number;
+	struct err why;
+
+	while (broker_link_take_failure(&s->broker, mono_now(), &number, &why)) {
+		credential_describe(&list->v[number], text);
+		log_note_credential_failure(s, text, &why);
+		err_prefix(&why, "no secret for %s", text);
+		supervisor_say(&why);
+	}
+}
+
 void broker_watch_act(struct supervisor *s)
 {
 	struct err e;
@@ -128,6 +144,7 @@ void broker_watch_act(struct supervisor *s)
 		process_link_kill(&s->broker.process);
 	}
 	secret_fetch_begin(&s->fetches, &s->broker, &s->keep, &s->live.policy, mono_now());
+	tell_failures(s);
 }
 
 void broker_watch_follow_log(struct supervisor *s)

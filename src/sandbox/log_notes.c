@@ -55,6 +55,16 @@ void log_note_broker_restart(struct supervisor *s, const struct err *how)
 	note_restart(s, "sandgate.broker.restart", how);
 }
 
+void log_note_credential_failure(struct supervisor *s, const char *credential,
+				 const struct err *why)
+{
+	json_t *entry = entry_of(s, "sandgate.credential.failed");
+
+	json_object_set_new(entry, "credential", json_string(credential));
+	json_object_set_new(entry, "why", json_string(why->text));
+	note(s, entry);
+}
+
 json_t *log_note_stop(const struct supervisor *s)
 {
 	json_t *entry = s->noted_start ? entry_of(s, "sandgate.sandbox.stop") : NULL;

@@ -14,6 +14,10 @@ void log_note_gate_restart(struct supervisor *s, const struct err *how);
 /* "sandgate.broker.restart", likewise. */
 void log_note_broker_restart(struct supervisor *s, const struct err *how);
 
+/* "sandgate.credential.failed": no secret could be had for it; by its place, and why. */
+void log_note_credential_failure(struct supervisor *s, const char *credential,
+				 const struct err *why);
+
 /* "sandgate.sandbox.stop", for log_link_close(); NULL when the sandbox never started. */
 json_t *log_note_stop(const struct supervisor *s);
 

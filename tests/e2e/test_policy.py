@@ -399,15 +399,6 @@ def test_what_later_versions_will_have_is_refused_not_guessed(world, sandgate):
         assert done.status in (2, 125) and "started" not in done.out, (argv, done)
 
 
-def test_without_the_broker_a_credential_starts_nothing(world, sandgate):
-    """demands.md 51: a secret that is not added is said, never passed over."""
-    path = policy(world, "network: deny\nallow: [api.example.com]\ncredentials:\n"
-                         "  - {host: api.example.com, query: key, from: 'env:TOKEN'}\n")
-    done = sandgate("run", "--policy", path, "--", "echo", "started")
-    assert done.status == 125 and "started" not in done.out, done
-    assert "?key at api.example.com needs the broker, which this version does not start" in done.err, done
-
-
 def test_a_hundred_thousand_rules_start_as_fast_as_one(world, sandgate):
     names = "".join(f"  - h{i}.example.org\n" for i in range(100000))
     path = policy(world, f"network: deny\nallow:\n{names}  - api.example.com\n")

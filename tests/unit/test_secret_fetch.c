@@ -262,6 +262,40 @@ static void an_authority_is_kept(void **state)
 	free(pem);
 }
 
+/* Once a minute for each, whatever the broker says. */
+static void a_failure_is_told_once_a_minute(void **state)
+{
+	mono_t now = mono_now();
+	size_t number;
+	struct err why;
+
+	assert_false(broker_link_take_failure(&broker, now, &number, &why));
+	heard_of("{\"op\":\"failing\",\"credential\":3,\"why\":\"no \\u001b[31mtoken\"}");
+	heard_of("{\"op\":\"failing\",\"credential\":77,\"why\":\"none such\"}");
+	heard_of("{\"op\":\"failing\",\"credential\":0,\"why\":7}");
+	assert_true(broker_link_take_failure(&broker, now, &number, &why));
+	assert_int_equal(number, 3);
+	assert_string_equal(why.text, "no ?[31mtoken");
+	heard_of("{\"op\":\"failing\",\"credential\":3,\"why\":\"again\"}");
+	assert_false(broker_link_take_failure(&broker, now, &number, &why));
+	heard_of("{\"op\":\"failing\",\"credential\":3,\"why\":\"later\"}");
+	assert_true(
+		broker_link_take_failure(&broker, mono_add_ms(now, BROKER_TELL_MS), &number, &why));
+	assert_string_equal(why.text, "later");
+}
+
+static void a_source_that_fails_is_a_failure(void **state)
+{
+	size_t number;
+	struct err why;
+
+	heard_of("{\"op\":\"wanted\",\"credential\":2}");
+	assert_non_null(next_told(PATIENT_MS));
+	assert_true(broker_link_take_failure(&broker, mono_now(), &number, &why));
+	assert_int_equal(number, 2);
+	assert_non_null(strstr(why.text, "it ended with status 1"));
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, begin, end)
@@ -275,6 +309,8 @@ int main(void)
 		T(each_is_read_once_a_second),
 		T(what_the_policy_has_no_more_is_not_read),
 		T(an_authority_is_kept),
+		T(a_failure_is_told_once_a_minute),
+		T(a_source_that_fails_is_a_failure),
 	};
 #undef T
 	return cmocka_run_group_tests(tests, NULL, NULL);
