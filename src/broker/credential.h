@@ -22,8 +22,8 @@ enum credential_result {
 	CREDENTIAL_STALE,     /* it has to be fetched or refreshed first; ask again when told */
 };
 
-/* Acts on a request to a verified server. `which` gets the credential's name for the audit log,
- * never its value. */
+/* Acts on a request to a verified server. `which` gets the credential's name for the audit log, or
+ * the names of all that were put in, never a value; valid until the next call. */
 enum credential_result vault_apply(struct vault *v, struct message *request, const char **which);
 
 /* Masks echoes of any secret in an answer's fields; in text bodies, octet run by octet run (first

@@ -434,6 +434,16 @@ static bool ask_for_plain_body(struct message *m)
 	return message_add(m, span_of_string("accept-encoding"), span_of_string("identity"));
 }
 
+/* What was put in so far, for the log: "Authorization at api.example.com, x-org at ...". */
+static void name_put(struct applying *a, size_t i)
+{
+	char *all = a->v->put;
+	size_t n = *a->which == all ? strlen(all) : 0;
+
+	snprintf(all + n, sizeof(a->v->put) - n, "%s%s", n ? ", " : "", held_at(a, i)->shown);
+	*a->which = all;
+}
+
 static enum credential_result put_all(struct applying *a, const bool *kept)
 {
 	enum credential_result result = CREDENTIAL_KEPT;
@@ -447,6 +457,7 @@ static enum credential_result put_all(struct applying *a, const bool *kept)
 			continue;
 		if (!put_one(a, i))
 			return CREDENTIAL_MISSING;
+		name_put(a, i);
 		result = CREDENTIAL_INJECTED;
 	}
 	return result;

@@ -7,7 +7,7 @@
 #include "broker/placeholder.h"
 #include "broker/vault.h"
 
-enum { WHY_MAX = 256 };
+enum { WHY_MAX = 256, PUT_MAX = 2 * CREDENTIAL_TEXT_MAX };
 
 /* In locked memory, of `size` octets in all. */
 struct part {
@@ -43,6 +43,7 @@ struct vault {
 	uint8_t seed[PLACEHOLDER_SEED];
 	uint8_t *scratch; /* locked; wiped after each use */
 	char why[WHY_MAX];
+	char put[PUT_MAX]; /* the places of what the last request got */
 };
 
 enum { VAULT_SCRATCH = 2 * MESSAGE_HEAD_MAX };

@@ -87,6 +87,8 @@ static void two_places_of_one_host_are_both_filled(void **state)
 	assert_int_equal(rig_apply(&r), CREDENTIAL_INJECTED);
 	assert_string_equal(rig_field(&r, "authorization"), "Bearer first-secret");
 	assert_string_equal(rig_field(&r, "x-app"), "second-secret");
+	/* The log is told of both. */
+	assert_string_equal(r.which, "Authorization at api.example.com, X-App at api.example.com");
 	rig_end(&r);
 }
 
