@@ -136,6 +136,24 @@ const char *environment_get(char *const *env, const char *name)
 	return NULL;
 }
 
+/* Java reads no variable of these, and this one has its trust store as well. */
+static void add_java_proxy(struct list *l)
+{
+	static const char name[] = "JAVA_TOOL_OPTIONS";
+	static const char options[] =
+		"-Dhttp.proxyHost=" ENVIRONMENT_PROXY_HOST " -Dhttp.proxyPort=3128 "
+		"-Dhttps.proxyHost=" ENVIRONMENT_PROXY_HOST " -Dhttps.proxyPort=3128 "
+		"-Dhttp.nonProxyHosts=localhost|127.*|[::1]|host.sandgate.internal";
+	const char *before = environment_get(l->v, name);
+	_cleanup_free_ char *all = NULL;
+
+	if (asprintf(&all, "%s%s%s", before ? before : "", before ? " " : "", options) < 0) {
+		all = NULL;
+		l->failed = true;
+	}
+	list_set(l, name, all);
+}
+
 /*
  * What programs read that can be told of a proxy. Some read one case, some the other; a URL of SOCKS
  * in ALL_PROXY stops those that cannot speak it. Node's own fetch asks for the last one.
@@ -155,6 +173,7 @@ static void set_proxy(struct list *l, const char *sandbox)
 	list_set(l, "NO_PROXY", not );
 	list_set(l, "no_proxy", not );
 	list_set(l, "NODE_USE_ENV_PROXY", "1");
+	add_java_proxy(l);
 }
 
 char **environment_build(const struct environment_request *r)

@@ -13,7 +13,8 @@
 
 #include "policy/credential.h"
 
-#define ENVIRONMENT_PROXY "http://gateway.sandgate.internal:3128"
+#define ENVIRONMENT_PROXY_HOST "gateway.sandgate.internal"
+#define ENVIRONMENT_PROXY      "http://" ENVIRONMENT_PROXY_HOST ":3128"
 
 struct environment_request {
 	char *const *person;	/* the person's environment, NULL-terminated */

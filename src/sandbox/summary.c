@@ -180,6 +180,7 @@ static void put_first_line(FILE *to, const struct policy *p, const struct policy
 		list_permissions(&l, p, s);
 		list_own(&l, p);
 		end_list(&l);
+		fputs(p->network == NET_BROKERED ? ", through the proxy port" : "", to);
 	}
 }
 

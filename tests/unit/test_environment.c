@@ -137,6 +137,38 @@ static void the_certificates_are_named_for_every_kind_of_program(void **state)
 	environment_free(env);
 }
 
+static void the_proxy_is_named_for_every_kind_of_program(void **state)
+{
+	static const char *const names[] = {"HTTP_PROXY",  "http_proxy", "HTTPS_PROXY",
+					    "https_proxy", "ALL_PROXY",	 "all_proxy"};
+	static const char *const added[] = {"https_proxy=http://mine:1", NULL};
+	struct environment_request r = plain();
+	const char *java;
+	char **env;
+
+	r.by_proxy = true;
+	env = environment_build(&r);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		assert_string_equal(environment_get(env, names[i]),
+				    "http://gateway.sandgate.internal:3128");
+	assert_string_equal(environment_get(env, "NO_PROXY"),
+			    "localhost,127.0.0.1,::1,host.sandgate.internal,box");
+	assert_string_equal(environment_get(env, "no_proxy"), environment_get(env, "NO_PROXY"));
+	assert_string_equal(environment_get(env, "NODE_USE_ENV_PROXY"), "1");
+	assert_int_equal(
+		strncmp(environment_get(env, "JAVA_TOOL_OPTIONS"), "-Dhttp.proxyHost=", 17), 0);
+	environment_free(env);
+	r.added = added;
+	r.authority = true;
+	env = environment_build(&r);
+	assert_string_equal(environment_get(env, "https_proxy"), "http://mine:1");
+	java = environment_get(env, "JAVA_TOOL_OPTIONS");
+	assert_non_null(strstr(java, "-Djavax.net.ssl.trustStoreType=PKCS12 -Dhttp.proxyHost="
+				     "gateway.sandgate.internal -Dhttp.proxyPort=3128 "));
+	assert_non_null(strstr(java, " -Dhttps.proxyHost=gateway.sandgate.internal"));
+	environment_free(env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -145,6 +177,7 @@ int main(void)
 		cmocka_unit_test(root_inside_is_root_in_the_environment),
 		cmocka_unit_test(without_a_path_there_is_the_usual_one),
 		cmocka_unit_test(the_certificates_are_named_for_every_kind_of_program),
+		cmocka_unit_test(the_proxy_is_named_for_every_kind_of_program),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -570,10 +570,75 @@ static void test_rules_are_described(void **state)
 	policy_free(&p);
 }
 
+/* `brokered`: what is asked is whether the proxy port leads there. */
+static void test_through_the_proxy_port(void **state)
+{
+	struct ruleset *rs =
+		compile("network: brokered\nallow: [api.example.com, 'dns.example.com:53/udp', "
+			"10.0.0.5]\nhost_ports: [3128, 8080]\n");
+	static const struct {
+		const char *target;
+		enum reason reason;
+	} rows[] = {
+		{"https://api.example.com/", REASON_NONE},
+		{"10.0.0.5:22", REASON_NONE},
+		{"host.sandgate.internal:8080", REASON_NONE},
+		{"gateway.sandgate.internal:3128", REASON_NONE},
+		{"gateway.sandgate.internal:1080", REASON_NONE},
+		{"api.example.com:22", REASON_PORT_NOT_ALLOWED},
+		{"api.example.com:443/udp", REASON_PROXY_ONLY},
+		{"10.0.0.5:5000/udp", REASON_PROXY_ONLY},
+		{"10.0.0.5/icmp", REASON_PROXY_ONLY},
+		{"other.example.com", REASON_NOT_IN_POLICY},
+		{"gateway.sandgate.internal:22", REASON_PORT_NOT_ALLOWED},
+		{"gateway.sandgate.internal:3128/udp", REASON_PORT_NOT_ALLOWED},
+		/* the proxy port has the address */
+		{"host.sandgate.internal:3128", REASON_PORT_NOT_ALLOWED},
+	};
+	struct explanation x;
+
+	for (size_t i = 0; i < sg_array_len(rows); i++) {
+		explain(rs, rows[i].target, &x);
+		if (x.verdict.reason != rows[i].reason)
+			fail_msg("%s: %s", rows[i].target, reason_word(x.verdict.reason));
+	}
+	explain(rs, "https://api.example.com/", &x);
+	assert_non_null(strstr(x.note, "through the proxy port only; as long as"));
+	explain(rs, "host.sandgate.internal:8080", &x);
+	assert_null(strstr(x.note, "proxy"));
+	ruleset_free(rs);
+}
+
+/* Elsewhere a listed port of the host is reached in its place, and the name can be denied. */
+static void test_the_gateway_elsewhere(void **state)
+{
+	struct ruleset *rs = compile("network: deny\nhost_ports: [3128]\n");
+	struct explanation x;
+
+	explain(rs, "host.sandgate.internal:3128", &x);
+	assert_true(x.verdict.allow);
+	explain(rs, "gateway.sandgate.internal:1080", &x);
+	assert_true(x.verdict.allow);
+	explain(rs, "gateway.sandgate.internal:22", &x);
+	assert_int_equal(x.verdict.reason, REASON_PORT_NOT_ALLOWED);
+	assert_string_equal(x.remedy, "");
+	ruleset_free(rs);
+	rs = compile("network: deny\ndeny: [gateway.sandgate.internal]\n");
+	explain(rs, "gateway.sandgate.internal:3128", &x);
+	assert_int_equal(x.verdict.reason, REASON_DENIED_BY_RULE);
+	ruleset_free(rs);
+	rs = compile("network: none\n");
+	explain(rs, "gateway.sandgate.internal:3128", &x);
+	assert_int_equal(x.verdict.reason, REASON_NETWORK_NONE);
+	ruleset_free(rs);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_targets),
+		cmocka_unit_test(test_through_the_proxy_port),
+		cmocka_unit_test(test_the_gateway_elsewhere),
 		cmocka_unit_test(test_targets_refused),
 		cmocka_unit_test(test_method),
 		cmocka_unit_test(test_json_has_the_documented_keys),

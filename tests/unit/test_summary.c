@@ -86,6 +86,12 @@ static void the_first_line_says_the_network(void **state)
 	p = of(NET_DENY, EFFECT_ALLOW, two);
 	assert_first_line(&p, "network limited to api.example.com, 10.20.0.0/16",
 			  "allow: api.example.com, 10.20.0.0/16 (deny)");
+	p = of(NET_BROKERED, EFFECT_ALLOW, two);
+	assert_first_line(
+		&p, "network limited to api.example.com, 10.20.0.0/16, through the proxy port",
+		"allow: api.example.com, 10.20.0.0/16 (brokered)");
+	p = of(NET_BROKERED, EFFECT_ALLOW, NULL);
+	assert_first_line(&p, "network denied", "brokered");
 	p = of(NET_DENY, EFFECT_ALLOW, NULL);
 	p.host_ports = malloc(sizeof(port));
 	p.host_ports[0] = port;
