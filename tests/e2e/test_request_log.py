@@ -15,7 +15,7 @@ from test_sealer import (FLOOD, SCAN, actions, counted, entries, gate, head_of, 
                          small_disk, totals, verified)
 
 BOTH = pytest.mark.parametrize("person", ["dev", "root"])
-SEEN, USED = "seen.example.com", "used.example.com"
+SEEN, USED, BAD = "seen.example.com", "used.example.com", "bad.example.com"
 SECRET = "the-token-of-the-person-4711"
 PLACE = f"Authorization at {USED}"
 ALLOWED_A_MINUTE, REFUSED_A_MINUTE = 120, 20
@@ -24,7 +24,8 @@ network: deny
 allow:
   - {{host: {SEEN}, methods: [GET]}}
   - {{host: {USED}, paths: [/v1/*]}}
-inspect: [{SEEN}]
+  - {BAD}
+inspect: [{SEEN}, {BAD}]
 credentials:
   - {{host: {USED}, header: Authorization, value: "Bearer ${{secret}}", from: "file:~/token", env: API_TOKEN}}
 """
@@ -49,6 +50,7 @@ print(dict(seen))
 @pytest.fixture
 def sites(world):
     world.site(SEEN, handler=lambda rq: Response("hello"))
+    world.site(BAD, tls_names=["elsewhere.example.com"])
     return world.site(USED, handler=lambda rq: Response(f"you are {rq.header('authorization')}"))
 
 
@@ -155,6 +157,19 @@ def test_requests_as_a_person_reads_them(made):
         assert f"GET {SEEN}/a/b 200 at " in text and f"GET {USED}/v1/me 200 at " in text, text
         assert f"with {PLACE}" in text and f"DELETE {SEEN}/a/b 403 at " in text, text
     assert "DELETE" in denied and "GET" not in denied, denied
+
+
+def test_a_certificate_that_is_not_trusted_is_in_the_audit_log(made):
+    """Nothing was sent, the client is told why, and that can be proven."""
+    one = made()
+    told = curl(one, "-i", f"https://{BAD}/a?token=hush")
+    assert " 502" in told.out and "sandgate-reason: upstream-certificate" in told.out, told
+    one.stop()
+    entry, = actions(one, "sandgate.egress.deny")
+    assert (entry["name"], entry["method"], entry["path"], entry["reason"], entry["status"]) == (
+        BAD, "GET", "/a", "upstream-certificate", 502), entry
+    assert totals(one) == {"upstream-certificate": 1}
+    verified(one)
 
 
 def test_requests_are_followed(world, sandgate, made):
