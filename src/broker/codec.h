@@ -84,7 +84,8 @@ struct codec_ops {
 	/* Cuts this side of the exchange: RST_STREAM, or the end of the h1 connection. No event
 	 * follows for x. */
 	void (*reset)(struct codec *c, struct exchange *x, enum codec_error why);
-	/* No new requests: GOAWAY, "connection: close"; those under way go on. */
+	/* No new requests: GOAWAY, "connection: close"; those under way go on. Half a head is
+	 * answered with 408. */
 	void (*shut)(struct codec *c);
 	/* Nothing under way, and nothing to be produced. */
 	bool (*idle)(const struct codec *c);
@@ -105,6 +106,8 @@ struct codec {
 	bool persistent; /* h1: the connection may carry another exchange */
 	bool finished;	 /* nothing will be produced any more: when all is sent, close the sending
 			    side */
+	bool stale; /* h1 client: it has carried another exchange, and no octet of an answer has come
+		       since: its server may have closed it, being idle, before it saw the request */
 	bool cut; /* ... and not in good order (no close_notify, a reset): the peer must not take it
 		     for an end */
 };

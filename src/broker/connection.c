@@ -265,7 +265,7 @@ static mono_t deadline(const struct connection *c)
 	if (c->state == CLIENT_TLS)
 		return mono_add_ms(c->since, p->handshake);
 	if (c->head_coming)
-		return mono_add_ms(c->since, p->head);
+		return mono_add_ms(c->since, c->shut ? p->linger : p->head);
 	if (c->ending && !c->exchanges.n_live)
 		return mono_add_ms(c->since, p->linger);
 	if (c->client.out.n && p->stall < p->idle)
@@ -287,18 +287,20 @@ static void set_timer(struct connection *c)
 		loop_timer_set(broker_of(c)->loop, &c->timer, when);
 }
 
-/* One that is only quiet is ended in good order, once; everything else that took too long is cut.
+/*
+ * One that is only quiet, or sends a head too slowly, is ended in good order, once; everything else
+ * that took too long is cut.
  */
 static void end_for_time(struct connection *c, mono_t now)
 {
 	struct codec *codec = c->client.codec;
 
-	if (!codec || c->shut || c->head_coming || c->ending || c->exchanges.n_live) {
+	if (!codec || c->shut || c->ending || c->exchanges.n_live) {
 		c->gone = true;
 		return;
 	}
 	c->shut = true;
-	c->moved = now;
+	c->moved = c->since = now;
 	codec->ops->shut(codec);
 }
 

@@ -16,8 +16,8 @@
  * is noted, and freed by exchanges_sweep(), since a codec may still be in a function that looks at
  * it.
  *
- * A request is sent again only when the server surely did not work on it and no octet of its body
- * has left `up`.
+ * A request is sent again only when no octet of its body has left `up`, and the server surely did
+ * not work on it, or probably not and it may be repeated: the connection had been idle.
  */
 #include "broker/exchange.h"
 
@@ -234,9 +234,24 @@ static void body_came_down(struct live_exchange *l)
 		c->ops->resume_send(c, &l->x);
 }
 
-static bool may_be_sent_again(const struct live_exchange *l, enum codec_error why)
+/* RFC 9110, 9.2.2. One with a body was not worked on when none of that has left. */
+static bool may_be_repeated(const struct message *m)
 {
-	return why == CODEC_RETRY && l->x.up.passed == 0 && l->client_on;
+	static const char *const words[] = {"GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"};
+
+	for (size_t i = 0; i < sg_array_len(words); i++)
+		if (span_equal(m->method, span_of_string(words[i])))
+			return true;
+	return m->body == MESSAGE_BODY_STREAM || (m->body == MESSAGE_BODY_LENGTH && m->length > 0);
+}
+
+/* `stale`: the connection that it was sent over was (codec.h; RFC 9112, 9.3.1). */
+static bool may_be_sent_again(const struct live_exchange *l, enum codec_error why, bool stale)
+{
+	bool unseen =
+		why == CODEC_RETRY || (why == CODEC_PEER && stale && may_be_repeated(&l->request));
+
+	return unseen && l->x.up.passed == 0 && l->client_on;
 }
 
 static void describe(struct upstream_failure *f, enum codec_error why, const char *text)
@@ -252,11 +267,12 @@ static void describe(struct upstream_failure *f, enum codec_error why, const cha
 		snprintf(f->why, sizeof(f->why), "%s", what);
 }
 
-static void upstream_failed(struct live_exchange *l, enum codec_error why,
+static void upstream_failed(struct live_exchange *l, const struct codec *c, enum codec_error why,
 			    const struct upstream_failure *failure)
 {
 	l->upstream = NULL;
-	if (l->phase == SENT && may_be_sent_again(l, why)) {
+	if (l->phase == SENT && may_be_sent_again(l, why, c->stale)) {
+		l->x.down.failed = false;
 		live_set_phase(l, WAITING);
 	} else if (l->phase == SENT && l->client_on) {
 		l->x.down.failed = false;
@@ -303,7 +319,7 @@ static void on_failed(struct exchange *x, struct codec *c, enum codec_error why)
 		return;
 	}
 	describe(&failure, why, c->why);
-	upstream_failed(live_of(x), why, &failure);
+	upstream_failed(live_of(x), c, why, &failure);
 }
 
 static void on_done(struct exchange *x, struct codec *c)
@@ -406,7 +422,7 @@ static void lose(struct live_exchange *l, const void *ctx)
 		client_is_over(l);
 	} else if (l->upstream == loss->codec) {
 		live_cut_upstream(l);
-		upstream_failed(l, loss->why, loss->failure);
+		upstream_failed(l, loss->codec, loss->why, loss->failure);
 	}
 }
 

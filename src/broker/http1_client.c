@@ -41,6 +41,7 @@ struct http1_client {
 	struct http1_out out;
 	bool over;	/* nothing more is read or sent */
 	bool begun;	/* an octet of the request went out */
+	bool served;	/* an exchange before this one has come to its end */
 	bool head;	/* the request is HEAD */
 	bool websocket; /* ... asks for it */
 	bool opaque;	/* ... and got it */
@@ -135,6 +136,7 @@ static bool client_send_request(struct codec *c, struct exchange *x, const struc
 	s->x = x;
 	x->upstream.stream = s;
 	s->begun = s->opaque = false;
+	c->stale = s->served;
 	s->head = is_method(m, "HEAD");
 	s->websocket = m->protocol.n > 0;
 	s->in.phase = HTTP1_HEAD;
@@ -146,6 +148,7 @@ static void finish_exchange(struct http1_client *s)
 {
 	struct exchange *x = forget(s);
 
+	s->served = true;
 	if (!http1_out_is_done(&s->out) || !s->codec.persistent)
 		end(s);
 	s->codec.events->done(x, &s->codec);
@@ -291,6 +294,7 @@ static enum codec_error step(void *codec, struct span in, size_t *taken)
 		*taken = in.n;
 		return CODEC_OK;
 	}
+	s->codec.stale = false;
 	if (!s->x || !s->begun)
 		return fail(s, CODEC_MALFORMED, "the server sent what no request asked for");
 	if (s->in.phase == HTTP1_HEAD)

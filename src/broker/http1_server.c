@@ -35,6 +35,7 @@ enum {
 	STATUS_NO_CONTENT = 204,
 	STATUS_NOT_MODIFIED = 304,
 	STATUS_MALFORMED = 400,
+	STATUS_TIMEOUT = 408,
 	STATUS_LONG_TARGET = 414,
 	STATUS_TOO_LARGE = 431,
 	STATUS_NO_MEMORY = 503,
@@ -495,6 +496,10 @@ static void server_shut(struct codec *c)
 	c->persistent = false;
 	if (s->x || s->opening)
 		return;
+	if (s->in.held_n) {
+		refuse(s, STATUS_TIMEOUT, "its head did not come to its end in time");
+		return;
+	}
 	end_reading(s);
 	if (http1_out_is_done(&s->out))
 		c->finished = true;
