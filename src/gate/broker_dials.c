@@ -3,8 +3,10 @@
  * Theory of operation
  *
  *	FREE -> CONNECTING -> ANSWER -> FREE
+ *		   \-> TUNNELLING -/
  *
  * CONNECTING	the socket is in the loop, for DIAL_MS at most
+ * TUNNELLING	the same time; it leads to the parent proxy, and is the broker's meanwhile
  * ANSWER	the socket, or the error, is to be told to the broker
  *
  * Whatever cannot be begun goes to ANSWER at once. Most have one address only: the one that the
@@ -18,19 +20,24 @@
 #include <unistd.h>
 
 #include "gate/flow_table.h"
+#include "gate/tunnels.h"
 #include "io/gate_message.h"
 #include "io/passed_fd.h"
 
 /* As long as the broker waits (broker/patience.h). */
 enum { DIAL_MS = 30000 };
 
-enum dial_state { DIAL_FREE, DIAL_CONNECTING, DIAL_ANSWER };
+enum dial_state { DIAL_FREE, DIAL_CONNECTING, DIAL_TUNNELLING, DIAL_ANSWER };
 
 struct dial {
 	enum dial_state state;
 	struct broker_dials *all;
-	struct watch watch; /* its socket in either state; -1: none */
+	struct watch watch; /* its socket in any state; -1: none */
 	struct timer timer;
+	bool by_parent; /* the socket leads to the parent proxy: */
+	struct tunnel tunnel;
+	struct endpoint to;
+	struct name name; /* n is 0: none */
 	uint32_t number, connection;
 	int error;
 };
@@ -42,21 +49,44 @@ struct broker_dials {
 	struct dial dial[BROKER_DIALS_MAX];
 };
 
-static void settle(struct dial *t, int error)
+/* The broker's copy would keep it in the loop. */
+static void take_out(struct dial *t)
 {
-	struct loop *l = t->all->gate->loop;
 	int fd = t->watch.fd;
 
-	loop_timer_cancel(l, &t->timer);
+	if (t->state == DIAL_CONNECTING)
+		loop_remove(t->all->gate->loop, &t->watch);
+	t->watch.fd = fd;
+}
+
+static void settle(struct dial *t, int error)
+{
+	loop_timer_cancel(t->all->gate->loop, &t->timer);
+	tunnel_forget(t->all->gate, &t->tunnel);
+	take_out(t);
 	t->state = DIAL_ANSWER;
 	t->error = error;
-	if (error) {
-		loop_close(l, &t->watch);
-		return;
+	if (error && t->watch.fd >= 0) {
+		close(t->watch.fd);
+		t->watch.fd = -1;
 	}
-	/* The broker's copy would keep it in the loop. */
-	loop_remove(l, &t->watch);
-	t->watch.fd = fd;
+}
+
+static void tunnel_done(struct tunnel *tunnel, int error)
+{
+	struct dial *t = sg_container_of(tunnel, struct dial, tunnel);
+
+	settle(t, error);
+	t->all->done(t->all->ctx);
+}
+
+static int begin_tunnel(struct dial *t)
+{
+	take_out(t);
+	t->state = DIAL_TUNNELLING;
+	t->tunnel.done = tunnel_done;
+	return tunnel_ask(t->all->gate, &t->tunnel, t->watch.fd, t->name.n ? &t->name : NULL,
+			  &t->to);
 }
 
 static void ready(struct watch *w, uint32_t events)
@@ -69,6 +99,10 @@ static void ready(struct watch *w, uint32_t events)
 		error = errno;
 	if (!error && (events & EPOLLHUP))
 		error = ECONNRESET;
+	if (!error && t->by_parent)
+		error = begin_tunnel(t);
+	if (t->state == DIAL_TUNNELLING && !error)
+		return;
 	settle(t, error);
 	t->all->done(t->all->ctx);
 }
@@ -82,10 +116,19 @@ static void expired(struct timer *timer)
 }
 
 /* 0 or an errno. */
-static int connect_to(struct dial *t, const struct endpoint *to)
+static int connect_to(struct dial *t, const struct broker_dial *what)
 {
-	struct loop *l = t->all->gate->loop;
-	int fd = flows_within_rate(t->all->gate->flows) ? dial_socket(to) : -EAGAIN;
+	const struct gate *g = t->all->gate;
+	struct loop *l = g->loop;
+	int fd;
+
+	t->to = *what->to;
+	if (what->name)
+		t->name = *what->name;
+	t->by_parent = tunnels_carry(g, what->name, &what->to->addr);
+	fd = flows_within_rate(g->flows)
+		     ? dial_socket(t->by_parent ? tunnels_parent(g, 0) : what->to)
+		     : -EAGAIN;
 
 	if (fd < 0)
 		return -fd;
@@ -117,7 +160,7 @@ void broker_dials_begin(struct broker_dials *d, const struct broker_dial *what)
 			   .timer = {.expired = expired},
 			   .number = what->number,
 			   .connection = what->connection};
-	t->error = what->error ? what->error : connect_to(t, what->to);
+	t->error = what->error ? what->error : connect_to(t, what);
 	if (t->error)
 		t->state = DIAL_ANSWER;
 }
@@ -125,6 +168,7 @@ void broker_dials_begin(struct broker_dials *d, const struct broker_dial *what)
 static void forget(struct dial *t)
 {
 	loop_timer_cancel(t->all->gate->loop, &t->timer);
+	tunnel_forget(t->all->gate, &t->tunnel);
 	if (t->state == DIAL_CONNECTING)
 		loop_close(t->all->gate->loop, &t->watch);
 	else if (t->watch.fd >= 0)

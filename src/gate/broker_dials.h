@@ -18,7 +18,8 @@ struct broker_dials *broker_dials_new(struct gate *g, void (*done)(void *ctx), v
 struct broker_dial {
 	uint32_t number, connection;
 	const struct endpoint *to;
-	int error; /* an errno: it is answered with that; 0: it is dialled */
+	const struct name *name; /* for the parent proxy; NULL: none */
+	int error;		 /* an errno: it is answered with that; 0: it is dialled */
 };
 
 /*

@@ -32,6 +32,7 @@
 #include "gate/judge.h"
 #include "gate/quota.h"
 #include "gate/token_dials.h"
+#include "gate/tunnels.h"
 #include "io/passed_fd.h"
 
 enum { AT_ONCE = 64 }; /* messages; then packets have their turn */
@@ -170,6 +171,13 @@ static int send_message(struct broker_door *d, const struct gate_message *m, con
 	return passed_fds_send(d->watch.fd, b.p, b.n, fds, n);
 }
 
+int broker_door_send(struct broker_door *d, const struct gate_message *m, int fd)
+{
+	if (d->watch.fd < 0)
+		return ECONNREFUSED;
+	return send_message(d, m, &fd, 1) == 0 ? 0 : EAGAIN;
+}
+
 static void await_room(struct broker_door *d)
 {
 	/* The watch is in the loop: only its events change. */
@@ -290,6 +298,7 @@ static void take_dial(struct broker_door *d, const struct gate_message *m)
 	if (h && h->state == HANDED_OPEN) {
 		a = admitted_of(h);
 		dial.to = &h->dialled;
+		dial.name = name_of(h);
 		dial.error = judge_again(d->gate, &a).allow ? 0 : EACCES;
 	} else {
 		dial.error = EACCES;
@@ -319,6 +328,8 @@ static void take_message(struct broker_door *d, struct span octets)
 	h = find(d, m.connection);
 	if (m.kind == GATE_DIAL) {
 		take_dial(d, &m);
+	} else if (m.kind == GATE_TUNNELLED) {
+		tunnels_answer(d->gate, m.number, (int)m.error);
 	} else if (m.kind == GATE_DIAL_TOKEN) {
 		token_dials_begin(d->tokens, &m);
 	} else if (h && (m.kind == GATE_MOVED || m.kind == GATE_WANTS)) {
@@ -337,6 +348,7 @@ static void lose_broker(struct broker_door *d)
 	loop_close(d->gate->loop, &d->watch);
 	broker_dials_forget_all(d->dials);
 	token_dials_forget(d->tokens);
+	tunnels_fail(d->gate);
 	for (size_t i = 0; i < GATE_CONNECTIONS_MAX && d->open; i++) {
 		struct handed *h = &d->handed[i];
 

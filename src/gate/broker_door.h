@@ -42,6 +42,12 @@ struct handing {
  */
 enum reason broker_door_hand_over(struct broker_door *d, const struct handing *h);
 
+/*
+ * A message of another part of the gate, with a descriptor that stays the caller's. 0 or an errno:
+ * ECONNREFUSED without a broker, EAGAIN when there is no room for it now.
+ */
+int broker_door_send(struct broker_door *d, const struct gate_message *m, int fd);
+
 /* Connections that are at the broker. */
 uint32_t broker_door_open(const struct broker_door *d);
 

@@ -29,6 +29,7 @@ struct gate {
 	struct pipes *pipes;
 	struct quota *quota;
 	struct flows *flows;
+	struct tunnels *tunnels;     /* through the parent proxy; NULL: there is none */
 	struct datagrams *datagrams; /* UDP and echo */
 	struct publisher *publisher;
 	struct broker_door *broker;

@@ -46,17 +46,75 @@ static int dial_one(struct flow *fl, const struct endpoint *to)
 	return r;
 }
 
-/* Tries the addresses that are left. 0 when one is under way, else the last error. */
-int dial_begin(struct flow *fl)
+/* NULL: there is none left. */
+static const struct endpoint *next_hop(const struct flow *fl)
 {
-	int r = -EHOSTUNREACH;
+	if (fl->by_parent)
+		return tunnels_parent(fl->gate, fl->at_parent);
+	return fl->at_dial < fl->n_dial ? &fl->dial[fl->at_dial] : NULL;
+}
 
-	for (; fl->at_dial < fl->n_dial; fl->at_dial++) {
-		r = dial_one(fl, &fl->dial[fl->at_dial]);
+bool dial_is_last(const struct flow *fl)
+{
+	if (fl->by_parent)
+		return !tunnels_parent(fl->gate, fl->at_parent + 1u);
+	return fl->at_dial + 1 >= fl->n_dial;
+}
+
+static void pass_over(struct flow *fl)
+{
+	if (fl->by_parent)
+		fl->at_parent++;
+	else
+		fl->at_dial++;
+}
+
+static int try_rest(struct flow *fl, int r)
+{
+	for (const struct endpoint *to; (to = next_hop(fl)); pass_over(fl)) {
+		r = dial_one(fl, to);
 		if (r == 0)
 			break;
 	}
 	return r;
+}
+
+int dial_begin(struct flow *fl)
+{
+	fl->by_parent =
+		fl->n_dial && tunnels_carry(fl->gate, flow_name(fl), &fl->dial[fl->at_dial].addr);
+	fl->at_parent = 0;
+	return try_rest(fl, -EHOSTUNREACH);
+}
+
+int dial_next(struct flow *fl, int error)
+{
+	tunnel_forget(fl->gate, &fl->tunnel);
+	loop_close(flow_loop(fl), &fl->out.watch);
+	pass_over(fl);
+	return try_rest(fl, -error);
+}
+
+bool dial_reached(struct flow *fl, void (*done)(struct tunnel *t, int error))
+{
+	int r;
+
+	if (!fl->by_parent)
+		return true;
+	if (tunnel_waits(&fl->tunnel))
+		return false;
+	fl->tunnel.done = done;
+	r = tunnel_ask(fl->gate, &fl->tunnel, fl->out.watch.fd, flow_name(fl),
+		       &fl->dial[fl->at_dial]);
+	if (r != 0)
+		done(&fl->tunnel, r);
+	return false;
+}
+
+void dial_tunnelled(struct flow *fl)
+{
+	/* The watch is in the loop: only what is pending is told anew. */
+	(void)!loop_modify(flow_loop(fl), &fl->out.watch, FLOW_EVENTS | EPOLLET);
 }
 
 /* Tells the sandbox what the far side, or the way to it, said. */
@@ -107,21 +165,31 @@ void dial_offer(struct flow *fl)
 
 static void dial_failed(struct flow *fl)
 {
-	int error = ECONNREFUSED;
+	int error = ECONNREFUSED, r;
 	socklen_t n = sizeof(error);
 
 	getsockopt(fl->out.watch.fd, SOL_SOCKET, SO_ERROR, &error, &n);
-	loop_close(flow_loop(fl), &fl->out.watch);
-	fl->at_dial++;
-	if (fl->at_dial < fl->n_dial && dial_begin(fl) == 0)
+	r = dial_next(fl, error);
+	if (r != 0)
+		dial_fail(fl, r);
+}
+
+static void tunnel_done(struct tunnel *t, int error)
+{
+	struct flow *fl = sg_container_of(t, struct flow, tunnel);
+
+	if (error) {
+		dial_fail(fl, -error);
 		return;
-	dial_fail(fl, -error);
+	}
+	dial_tunnelled(fl);
+	dial_offer(fl);
 }
 
 void dial_event(struct flow *fl, uint32_t events)
 {
 	if (events & (EPOLLERR | EPOLLHUP))
 		dial_failed(fl);
-	else if (events & EPOLLOUT)
+	else if ((events & EPOLLOUT) && dial_reached(fl, tunnel_done))
 		dial_offer(fl);
 }

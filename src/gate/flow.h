@@ -37,6 +37,7 @@
 #include "gate/judge.h"
 #include "gate/pipes.h"
 #include "gate/tls_hello.h"
+#include "gate/tunnels.h"
 
 enum flow_state {
 	FLOW_FREE,
@@ -120,6 +121,9 @@ struct flow {
 	uint32_t queue_next;
 	uint8_t n_dial, at_dial;
 	struct endpoint dial[DIAL_MAX];
+	bool by_parent;	   /* through the parent proxy: */
+	uint8_t at_parent; /* which of its addresses is dialled */
+	struct tunnel tunnel;
 	uint8_t syn_octets;
 	uint8_t syn[IP_HEADERS_MAX];
 	struct name name; /* that admitted it: bound, server name or Host; n == 0: none */

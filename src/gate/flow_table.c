@@ -123,6 +123,7 @@ void flow_table_free(struct flow *fl)
 		free(fl->peek.dns);
 	else if (fl->state == FLOW_PROXY)
 		proxy_drop(fl);
+	tunnel_forget(f->gate, &fl->tunnel);
 	flow_drop_pipes(fl);
 	loop_timer_cancel(f->gate->loop, &fl->timer);
 	loop_close(f->gate->loop, &fl->in.watch);

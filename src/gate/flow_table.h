@@ -81,6 +81,17 @@ void flow_begin_accepted(struct flow *fl);
 int dial_socket(const struct endpoint *to);
 /* Tries the addresses that are left. 0 when one is under way, else -errno of the last. */
 int dial_begin(struct flow *fl) sg_must_check;
+/* The one that is under way has failed: gives it up and tries the next. As dial_begin(). */
+int dial_next(struct flow *fl, int error) sg_must_check;
+/* Is there no other address to try after this one? */
+bool dial_is_last(const struct flow *fl);
+/*
+ * It has connected. True: to the far side. False: to the parent proxy, and `done` is called when the
+ * tunnel is there, perhaps before this returns, with an errno.
+ */
+bool dial_reached(struct flow *fl, void (*done)(struct tunnel *t, int error));
+/* The tunnel is there: from here on the socket's events are the far side's. */
+void dial_tunnelled(struct flow *fl);
 /* Tells the sandbox what the far side, or the way to it, said; frees the flow. */
 void dial_fail(struct flow *fl, int error);
 /* An event of the host's socket while DIALING. */

@@ -13,6 +13,7 @@
 #include "base/addr.h"
 #include "gate/totals.h"
 #include "policy/decide.h"
+#include "policy/parent_proxy.h"
 
 enum { RESOLVER_SERVERS_MAX = 8, HOST_NAMES_MAX = 1024 };
 
@@ -45,6 +46,7 @@ struct gate_setup {
 		*rules; /* of the process forked: freed when another policy takes its place */
 	const struct host_prefixes *host;
 	const struct resolver_config *resolver;
+	const struct parent_proxy *parent; /* that the host has to use; NULL: none */
 	const struct catalogue *catalogue; /* for remedies; lives as long as the process */
 	struct ring *ring;		   /* audit/record.h; NULL: nothing is kept */
 	int wake;			   /* eventfd of the ring's reader, or -1 */

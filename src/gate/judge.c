@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "gate/names.h"
+#include "gate/tunnels.h"
 
 /* Names that share an address and are looked at: one that admits among them is enough. */
 enum { BOUND_MAX = 32, DNS_PORT = 53 };
@@ -256,6 +257,14 @@ void judge_destination(const struct gate *g, const struct endpoint *dst, enum pr
 		return;
 	}
 	judge_at(g, dst, (struct way){.proto = proto}, out);
+	/* Never directly, and it carries nothing else. */
+	if (out->kind == JUDGED_FORWARD && proto != PROTO_TCP &&
+	    tunnels_carry(g, judged_name(out), &out->dial[0].addr)) {
+		out->kind = JUDGED_REFUSED;
+		out->verdict = (struct verdict){.step = out->verdict.step,
+						.reason = REASON_PARENT_PROXY,
+						.rule = out->verdict.rule};
+	}
 }
 
 /*

@@ -16,6 +16,7 @@
 #include "gate/pipes.h"
 #include "gate/publish.h"
 #include "gate/resolver.h"
+#include "gate/tunnels.h"
 #include "policy/inspects.h"
 
 /* Descriptors beyond two a flow: datagrams, pipes, the resolver's sockets, the gate's own. */
@@ -134,9 +135,11 @@ int parts_make(struct gate *g, const struct gate_setup *s, struct err *e)
 	g->datagrams = datagrams_new(g);
 	g->publisher = publisher_new(g, s->door, s->publish, s->n_publish);
 	g->broker = broker_door_new(g);
+	g->tunnels = s->parent ? tunnels_new(g, s->parent) : NULL;
 	g->control = control_new(g, s->control);
 	g->tun = tun_new(g->loop, s->tun, dispatch_packet, dispatch_run_end, g);
-	if (!g->datagrams || !g->publisher || !g->broker || !g->control || !g->tun)
+	if (!g->datagrams || !g->publisher || !g->broker || !g->control || !g->tun ||
+	    (s->parent && !g->tunnels))
 		return err_set(e, "cannot start the gate: no memory");
 	return 0;
 }

@@ -252,14 +252,19 @@ static void await_dial(struct flow *fl, int r)
 	}
 	if (p->follows)
 		fl->dst.addr = fl->dial[fl->at_dial].addr;
-	flow_set_timer(fl, fl->at_dial + 1 < fl->n_dial ? TRY_MS : LAST_TRY_MS);
+	flow_set_timer(fl, dial_is_last(fl) ? LAST_TRY_MS : TRY_MS);
 }
 
-static void try_next(struct flow *fl, int error)
+static void tunnel_done(struct tunnel *t, int error)
 {
-	loop_close(flow_loop(fl), &fl->out.watch);
-	fl->at_dial++;
-	await_dial(fl, fl->at_dial < fl->n_dial ? dial_begin(fl) : -error);
+	struct flow *fl = sg_container_of(t, struct flow, tunnel);
+
+	if (error) {
+		await_dial(fl, -error);
+		return;
+	}
+	dial_tunnelled(fl);
+	connected(fl);
 }
 
 void proxy_out_ready(struct flow *fl, uint32_t events)
@@ -271,8 +276,8 @@ void proxy_out_ready(struct flow *fl, uint32_t events)
 		return;
 	if (events & (EPOLLERR | EPOLLHUP)) {
 		getsockopt(fl->out.watch.fd, SOL_SOCKET, SO_ERROR, &error, &n);
-		try_next(fl, error);
-	} else if (events & EPOLLOUT) {
+		await_dial(fl, dial_next(fl, error));
+	} else if ((events & EPOLLOUT) && dial_reached(fl, tunnel_done)) {
 		connected(fl);
 	}
 }
@@ -631,7 +636,7 @@ void proxy_expired(struct flow *fl)
 	struct proxy *p = proxy_of(fl);
 
 	if (p->phase == DIALING)
-		try_next(fl, ETIMEDOUT);
+		await_dial(fl, dial_next(fl, ETIMEDOUT));
 	else if (fl->timer_is_idle || p->socks)
 		flow_close(fl);
 	else

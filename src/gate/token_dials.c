@@ -88,8 +88,10 @@ static void settle(struct token_dial *d, const struct addr *addr, int error)
 		return;
 	if (addr)
 		to.addr = *addr;
-	broker_dials_begin(all->dials,
-			   &(struct broker_dial){.number = d->number, .to = &to, .error = error});
+	broker_dials_begin(all->dials, &(struct broker_dial){.number = d->number,
+							     .to = &to,
+							     .name = &d->name,
+							     .error = error});
 	all->begun(all->ctx);
 }
 

@@ -30,6 +30,12 @@ enum gate_message_kind {
 	 * asked for; `number` is the dial's. Answered by GATE_DIALLED.
 	 */
 	GATE_DIAL_TOKEN,
+	/*
+	 * Gate to broker, with the socket to the parent proxy: a tunnel is to be asked for to `name`, or
+	 * without one to the address; `number` is the tunnel's.
+	 */
+	GATE_TUNNEL,
+	GATE_TUNNELLED, /* broker to gate: it is there, or `error`; the gate has kept the socket */
 	GATE_KINDS, /* one more than the last */
 };
 

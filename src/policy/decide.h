@@ -61,7 +61,8 @@ enum reason {
 	REASON_NOT_INSPECTED, /* it began before its requests had to be seen */
 	REASON_LOG_FULL,      /* it has to be in the audit log, which cannot be written */
 	REASON_MALFORMED_SOCKS,
-	REASONS,	      /* count */
+	REASON_PARENT_PROXY, /* not TCP, and only the parent proxy leads there */
+	REASONS,	     /* count */
 };
 
 /* The fixed word of the log and of JSON: "not-in-policy". */

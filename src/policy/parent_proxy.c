@@ -38,6 +38,13 @@ int parent_exception_parse(const char *text, struct parent_exception *out, struc
 		       quote_string(text, shown), why.text);
 }
 
+static bool is_loopback(const struct addr *a)
+{
+	static const struct addr v6 = {{[15] = 1}};
+
+	return addr_is_v4(a) ? addr_v4_octets(a)[0] == 127 : addr_equal(a, &v6);
+}
+
 bool parent_proxy_carries(const struct parent_proxy *p, const struct name *name,
 			  const struct addr *a)
 {
@@ -50,7 +57,7 @@ bool parent_proxy_carries(const struct parent_proxy *p, const struct name *name,
 				 : name_equal(name, &x->name))
 			return false;
 	}
-	return p->n > 0;
+	return p->n > 0 && !is_loopback(a);
 }
 
 /* ---- Where it is ---- */

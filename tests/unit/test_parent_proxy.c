@@ -115,6 +115,8 @@ static void test_exceptions(void **state)
 	assert_false(carries(&p, "example.com", "10.1.2.3"));
 	assert_false(carries(&p, NULL, "2001:db8::1"));
 	assert_true(carries(&p, NULL, "2001:db8::2"));
+	assert_false(carries(&p, "host.sandgate.internal", "127.0.0.1"));
+	assert_false(carries(&p, NULL, "::1"));
 	assert_false(carries(&none, "example.com", "93.184.0.1"));
 }
 
