@@ -58,7 +58,7 @@ void http2_fields_of_request(const struct message *m, struct http2_fields *o)
 	put_text(o, ":method", websocket ? span_of_string("CONNECT") : m->method);
 	put_text(o, ":scheme", m->scheme);
 	put_text(o, ":authority", m->authority);
-	put_text(o, ":path", m->path);
+	put(o, span_of_string(":path"), m->path, m->path_sensitive);
 	if (websocket)
 		put_text(o, ":protocol", m->protocol);
 	put_fields(o, m, websocket);

@@ -84,6 +84,7 @@ static const char *read_pseudo(struct head *h, const struct field *f)
 		if (known[i].slot->p)
 			return "a pseudo-header field comes twice";
 		*known[i].slot = f->value;
+		h->m->path_sensitive |= f->sensitive && known[i].slot == &h->path;
 		return NULL;
 	}
 	return "there is a pseudo-header field that does not belong here";

@@ -130,6 +130,7 @@ static bool copy_spans(const struct message *from, struct message *to)
 
 static void copy_plain(const struct message *from, struct message *to)
 {
+	to->path_sensitive = from->path_sensitive;
 	to->has_host = from->has_host;
 	to->host = from->host;
 	to->address = from->address;

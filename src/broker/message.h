@@ -36,6 +36,7 @@ struct message {
 	struct span scheme;    /* "https" or "http" */
 	struct span authority; /* as sent, for the wire */
 	struct span path;      /* with its query, as sent; "*" of OPTIONS */
+	bool path_sensitive;   /* as of a field: a secret may stand in the query */
 	struct span protocol;  /* of an extended CONNECT (RFC 8441), or of an upgrade to WebSocket;
 				  else empty */
 	bool has_host;

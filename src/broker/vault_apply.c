@@ -385,6 +385,7 @@ static bool put_query(struct applying *a, const struct credential *c, struct spa
 	buf_put_text(&b, c->name);
 	buf_put_text(&b, "=");
 	query_put_encoded(&b, secret);
+	a->m->path_sensitive = true;
 	return store_path(a, &b);
 }
 

@@ -91,12 +91,17 @@ class Broker:
     patience: milliseconds that differ from the usual ones, by the names of src/broker/patience.h.
     """
 
-    def __init__(self, program, bundle, policy, sites, patience):
+    def __init__(self, program, bundle, policy, sites, patience, wrapper=None):
         self.expected_status = 0  # as wait() has it
         self.folder = tempfile.mkdtemp(prefix="sandgate-broker-")
         argv = [os.path.join(os.path.dirname(program), "tests", "broker", "broker_program"),
                 self.write("bundle.pem", bundle), self.write("policy.yaml", policy)]
         argv += [":".join(map(str, site)) for site in sites]
+        if wrapper:
+            # For another user, who need not reach the build.
+            argv[0] = shutil.copy(argv[0], self.folder)
+            os.chmod(self.folder, 0o755)
+            argv = wrapper(argv)
         # No pipe to a log: what the sanitizers say is to be seen.
         self._process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                          text=True, env={**os.environ, **{
@@ -104,7 +109,11 @@ class Broker:
                                              for what, ms in patience.items()}})
         self._lines = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()
-        ready = self.await_line()
+        self.first = ready = self.await_line()
+        self.pid, self.ports = None, []
+        if ready["op"] == "failed" and wrapper:
+            self.expected_status = 1 << 8
+            return
         assert ready["op"] == "ready", ready
         self.pid, self.ports = ready["pid"], ready["ports"]
         self.authority = self.write("authority.pem", ready["authority"])
@@ -230,8 +239,8 @@ class Rig:
         self._open.append(s)
         return s
 
-    def broker(self, *sites, policy=ALLOW, bundle=None, **patience):
-        b = Broker(self._program, bundle or self.authority.pem, policy, sites, patience)
+    def broker(self, *sites, policy=ALLOW, bundle=None, wrapper=None, **patience):
+        b = Broker(self._program, bundle or self.authority.pem, policy, sites, patience, wrapper)
         self._open.append(b)
         return b
 

@@ -1060,3 +1060,44 @@ def test_a_request_that_ends_a_fresh_connection_is_not_repeated(rig):
         client.sendall(get())
         assert answer_of(client)[0] == 502
     assert serve.heads == ["GET"]
+
+
+# --- locked memory ---
+
+def run_as_ordinary_user(rig, memlock, policy, lines):
+    """The messages of a broker whose person may lock so many octets; each line is answered before the next."""
+    broker = rig.broker((NAME, 443, "tls", 1), policy=policy, wrapper=lambda argv: [
+        "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "prlimit", f"--memlock={memlock}:{memlock}",
+        *argv])
+    answers = [broker.first]
+    for line in lines if broker.pid else ():
+        broker.say(line)
+        answers.append(broker.await_line())
+    return answers
+
+
+def test_a_person_who_may_lock_too_little_is_told_how_to_raise_it(rig):
+    [failed] = run_as_ordinary_user(rig, 128 << 10, CREDENTIALS, [])
+    assert failed["op"] == "failed"
+    assert "raise the limit of locked memory (ulimit -l) to 1 MiB or more" in failed["why"]
+
+
+def test_an_ordinary_person_may_lock_enough(rig):
+    """8 MiB are usual; 32 secrets of a usual length are far from that."""
+    policy = ALLOW + "credentials:\n" + "".join(
+        f"  - host: h{n}.example.net\n    header: x-key\n    value: \"${{secret}}\"\n    from: env:TOKEN\n"
+        for n in range(32))
+    ready, *answers = run_as_ordinary_user(rig, 8 << 20, policy,
+                                           [f"secret {n} {'s' * 2000}{n}" for n in range(32)])
+    assert ready["op"] == "ready" and [a["ok"] for a in answers] == [True] * 32
+
+
+def test_a_secret_that_does_not_fit_is_an_error_and_no_end(rig):
+    policy = ALLOW + "credentials:\n" + "".join(
+        f"  - host: h{n}.example.net\n    header: x-key\n    value: \"${{secret}}\"\n    from: env:TOKEN\n"
+        for n in range(32))
+    ready, *answers = run_as_ordinary_user(rig, 1 << 20, policy,
+                                           [f"secret {n} {'s' * 7000}{n}" for n in range(32)])
+    assert ready["op"] == "ready" and answers[0]["ok"]
+    failed = [a for a in answers if not a["ok"]]
+    assert failed and all("raise the limit of locked memory (ulimit -l)" in a["why"] for a in failed)

@@ -425,16 +425,23 @@ static void test_too_many_fields_and_octets(void **state)
 
 static void test_what_is_sensitive_stays_so(void **state)
 {
-	const char *const fields[] = {GET, "a", "b", NULL};
+	const char *const fields[] = {":method",    "GET",	 ":scheme", "https",
+				      ":authority", "a.example", NULL};
 	struct http2_block b = {0};
-	struct message m;
+	struct message m, copy;
 
 	message_init(&m);
 	fill(&b, fields);
+	assert_true(http2_block_add(&b, span_of_string(":path"), span_of_string("/?key=k"), true));
+	assert_true(http2_block_add(&b, span_of_string("a"), span_of_string("b"), false));
 	assert_true(
 		http2_block_add(&b, span_of_string("authorization"), span_of_string("x"), true));
 	assert_true(http2_block_add(&b, span_of_string("cookie"), span_of_string("c=1"), true));
 	assert_null(http2_head_read_request(&b, true, &m));
+	assert_true(m.path_sensitive);
+	assert_true(message_copy(&m, &copy));
+	assert_true(copy.path_sensitive);
+	message_free(&copy);
 	assert_true(message_find(&m, "authorization", NULL)->sensitive);
 	assert_true(message_find(&m, "cookie", NULL)->sensitive);
 	assert_false(message_find(&m, "a", NULL)->sensitive);

@@ -68,6 +68,7 @@ static void a_query_is_begun_where_there_is_none(void **state)
 	rig_ask(&r, "GET", "https://api.example.com/", NULL);
 	assert_int_equal(rig_apply(&r), CREDENTIAL_INJECTED);
 	assert_string_equal(rig_path(&r), "/?key=12345678");
+	assert_true(r.m.path_sensitive);
 	rig_ask(&r, "GET", "https://api.example.com/x?%6bey=mine&a=1;KEY=2&b", NULL);
 	assert_int_equal(rig_apply(&r), CREDENTIAL_INJECTED);
 	assert_string_equal(rig_path(&r), "/x?a=1&b&key=12345678");
