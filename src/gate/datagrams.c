@@ -319,13 +319,17 @@ static void forward(struct datagram_flow *fl, const struct packet *p, struct spa
 	datagram_send(fl, payload);
 }
 
-/* The broker opens no QUIC: to a host that it has to see, clients use TCP. */
+/*
+ * The broker opens no QUIC: to a host that it has to see, clients use TCP. Where the base admits any
+ * name, one that was not looked up could stand for that host.
+ */
 static bool is_for_the_broker(const struct gate *g, const struct endpoint *dst,
-			      const struct addr *dialled, const struct name *inside)
+			      const struct addr *dialled, const struct name *inside,
+			      bool by_default)
 {
 	const struct carried c = {.gate = g, .dst = dst, .dialled = dialled};
 
-	return carried_is_due(&c, inside);
+	return carried_is_due(&c, inside) || (by_default && carried_is_dodged(&c, inside));
 }
 
 /* With `quic: allow`: the server name must be admitted and looked up for this address. */
@@ -341,7 +345,7 @@ static struct verdict admit_quic(struct datagrams *d, const struct packet *p,
 		v = judge_server_name(d->gate, dst, PROTO_UDP, inside, NULL, NULL);
 	else
 		refusal.name = bound;
-	if (v.allow && is_for_the_broker(d->gate, dst, dialled, inside))
+	if (v.allow && is_for_the_broker(d->gate, dst, dialled, inside, v.by_default))
 		v = (struct verdict){.reason = REASON_QUIC_REFUSED};
 	refusal.reason = v.reason;
 	refusal.rule = v.rule;
@@ -546,7 +550,7 @@ static struct verdict judge_flow_again(const struct datagram_flow *fl)
 
 	if (!fl->is_quic)
 		return judge_whole_again(fl, &a);
-	if (is_for_the_broker(g, &fl->dst, &fl->dialled, &fl->name))
+	if (is_for_the_broker(g, &fl->dst, &fl->dialled, &fl->name, false))
 		return (struct verdict){.reason = REASON_QUIC_REFUSED};
 	decide(g->rules, g->host, &d, &v);
 	if (!v.allow)
