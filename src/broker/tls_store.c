@@ -1,65 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "broker/tls_store.h"
 
-#include <limits.h>
 #include <stdlib.h>
 
-#include <openssl/err.h>
-#include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
 #include "broker/tls_link.h"
-
-static void free_infos(STACK_OF(X509_INFO) * infos)
-{
-	sk_X509_INFO_pop_free(infos, X509_INFO_free);
-}
-
-/* The certificates of a bundle. NULL with the error when a part of it cannot be read. */
-static STACK_OF(X509_INFO) * read_bundle(struct span bundle, struct err *e)
-{
-	STACK_OF(X509_INFO) *infos = NULL;
-	BIO *in = bundle.n <= INT_MAX ? BIO_new_mem_buf(bundle.p, (int)bundle.n) : NULL;
-
-	ERR_clear_error();
-	if (in)
-		infos = PEM_X509_INFO_read_bio(in, NULL, NULL, NULL);
-	BIO_free(in);
-	if (!infos) {
-		const char *reason = ERR_reason_error_string(ERR_peek_last_error());
-
-		err_set(e,
-			"cannot read the host's certificate bundle: %s; put in order "
-			"what it is made of "
-			"(on Debian: update-ca-certificates --fresh)",
-			reason ? reason : "out of memory");
-	}
-	return infos;
-}
-
-static int add_anchors(X509_STORE *anchors, struct span bundle, struct err *e)
-{
-	STACK_OF(X509_INFO) *infos = read_bundle(bundle, e);
-	int n = 0, r = 0;
-
-	if (!infos)
-		return -1;
-	for (int i = 0; i < sk_X509_INFO_num(infos) && r == 0; i++) {
-		const X509_INFO *info = sk_X509_INFO_value(infos, i);
-
-		if (!info->x509)
-			continue;
-		if (X509_STORE_add_cert(anchors, info->x509) != 1)
-			r = tls_err_set(e, "the host's certificate bundle");
-		n++;
-	}
-	free_infos(infos);
-	if (r == 0 && n == 0)
-		return err_set(
-			e, "the host's certificate bundle has no certificate in it; install one "
-			   "(on Debian: the package ca-certificates)");
-	return r;
-}
 
 static int on_verified(int ok, X509_STORE_CTX *verification)
 {
@@ -105,7 +51,10 @@ struct tls_store *tls_store_new(struct span bundle, struct err *e)
 		goto fail;
 	}
 	s->context = tls_context_new(TLS_TO_SERVER, e);
-	if (!s->context || add_anchors(SSL_CTX_get_cert_store(s->context), bundle, e) != 0)
+	if (!s->context)
+		goto fail;
+	s->anchors = trust_anchors_new(bundle, SSL_CTX_get_cert_store(s->context), e);
+	if (!s->anchors)
 		goto fail;
 	set_verification(s->context);
 	SSL_CTX_set_session_cache_mode(s->context,
@@ -122,6 +71,7 @@ void tls_store_free(struct tls_store *s)
 	if (!s)
 		return;
 	SSL_CTX_free(s->context);
+	trust_anchors_free(s->anchors);
 	session_cache_free(s->sessions);
 	free(s);
 }
