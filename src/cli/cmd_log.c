@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <string.h>
@@ -30,11 +31,19 @@ struct view {
 	const char *name;
 	struct connection_reader reader;
 	char since[ENTRY_TIME + 1]; /* empty: from the beginning */
+	const char *host;	    /* a pattern; NULL: all */
 	bool denied, json;
 	uint64_t unreadable; /* lines that are no event: nobody is to take them for none */
 };
 
 /* --- one event --- */
+
+static bool fits(const char *pattern, const json_t *event, const char *key)
+{
+	const char *text = json_string_value(json_object_get(event, key));
+
+	return text && fnmatch(pattern, text, FNM_CASEFOLD) == 0;
+}
 
 static bool is_wanted(const struct view *v, const json_t *event)
 {
@@ -42,6 +51,8 @@ static bool is_wanted(const struct view *v, const json_t *event)
 	const char *verdict = json_string_value(json_object_get(event, "verdict"));
 
 	if (!time || !verdict || strcmp(time, v->since) < 0)
+		return false;
+	if (v->host && !fits(v->host, event, "name") && !fits(v->host, event, "address"))
 		return false;
 	return !v->denied || strcmp(verdict, "deny") == 0;
 }
@@ -179,6 +190,7 @@ int cmd_net_log(const struct args *a)
 {
 	struct view v = {
 		.name = a->words[0],
+		.host = args_value(a, NET_LOG_HOST),
 		.denied = args_has(a, NET_LOG_DENIED),
 		.json = args_has(a, NET_LOG_JSON),
 	};

@@ -151,12 +151,16 @@ def test_requests_as_a_person_reads_them(made):
     await_events(one, 1, method="DELETE")
     log = one.sandgate("net", "log", one.name).out
     denied = one.sandgate("net", "log", "--denied", one.name).out
+    of_one = one.sandgate("net", "log", "--host", SEEN, one.name).out
+    of_both = one.sandgate("net", "log", "--host", "*.example.com", "--denied", one.name).out
     one.stop()
     audit = one.sandgate("audit", "show", one.name).out
     for text in log, audit:
         assert f"GET {SEEN}/a/b 200 at " in text and f"GET {USED}/v1/me 200 at " in text, text
         assert f"with {PLACE}" in text and f"DELETE {SEEN}/a/b 403 at " in text, text
     assert "DELETE" in denied and "GET" not in denied, denied
+    assert f"GET {SEEN}/a/b" in of_one and USED not in of_one and " dns " in of_one, of_one
+    assert "DELETE" in of_both and "GET" not in of_both, of_both
 
 
 def test_a_certificate_that_is_not_trusted_is_in_the_audit_log(made):
