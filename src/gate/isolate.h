@@ -9,6 +9,8 @@
  *	stage 2  when everything has been made and read: off the person's terminal; Landlock
  *	         without any file, no abstract UNIX socket, no signal beyond itself; the seccomp
  *	         allow-list. It can use its descriptors, make INET sockets and pipes, and allocate.
+ *	         What it connects it can pass on, and only over the UNIX sockets that it was given:
+ *	         to the broker, and to the supervisor and the door, which take none of it.
  */
 #ifndef SG_GATE_ISOLATE_H
 #define SG_GATE_ISOLATE_H
