@@ -1,0 +1,342 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What goes through a connection that the broker opens, with real clients in a running sandbox."""
+
+import asyncio
+import json
+import os
+import threading
+
+import pytest
+
+from internet.services import Service, new_folder
+from internet.web import Response
+from program import descendants, read_proc, wait_until
+
+NAME = "api.example.com"
+POLICY = f"network: deny\nallow: [{NAME}]\ninspect: [{NAME}]\n"
+MIB = 1 << 20
+FULL = bool(os.environ.get("SANDGATE_FULL"))
+MANY = 10000 if FULL else 3000
+QUIET = 29 * 60 if FULL else 1.5
+LARGE = (1024 if FULL else 128) * MIB
+
+
+def box_of(sandgate):
+    return sandgate.box("--policy", "policy.yaml", files={"policy.yaml": POLICY})
+
+
+def rss_of_broker(box):
+    pid = next(p for p in descendants(box.process.pid) if read_proc(p, "comm").strip() == "sandgate-broker")
+    return next(int(line.split()[1]) * 1024 for line in read_proc(pid, "status").splitlines()
+                if line.startswith("VmRSS:"))
+
+
+def serve(world, argv):
+    """A program at NAME:443; it gets a folder with `crt` and `key`, and its address."""
+    folder, address = new_folder(world), world.address()
+    for name, text in zip(("crt", "key"), world.authority.issue([NAME])):
+        with open(f"{folder}/{name}", "w", encoding="ascii") as f:
+            f.write(text)
+    world.name(NAME, address)
+    return Service(world, [*argv, folder, address], address, 443)
+
+
+# --- HTTP/1.1 ---
+
+def test_the_first_event_comes_before_the_second_is_made(world, sandgate):
+    seen = asyncio.Event()
+
+    async def events():
+        yield b"data: first\n\n"
+        await asyncio.wait_for(seen.wait(), 20)
+        yield b"data: second\n\n"
+
+    def handler(rq):
+        if rq.target == "/seen":
+            seen.set()
+            return Response("ok")
+        return Response(events(), headers=[("Content-Type", "text/event-stream")])
+
+    world.site(NAME, handler=handler)
+    box = box_of(sandgate)
+    got = box.python("""
+import urllib.request
+events = urllib.request.urlopen('https://api.example.com/events')
+first = events.readline()
+urllib.request.urlopen('https://api.example.com/seen').read()
+report(first=first, rest=events.read())
+""")
+    assert got.json == {"first": "data: first\n", "rest": "\ndata: second\n\n"}, got
+
+
+WEBSOCKET_SERVER = """
+import asyncio, ssl, sys, websockets
+async def echo(socket):
+    async for message in socket:
+        await socket.send(message)
+async def main(folder, address):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder + '/crt', folder + '/key')
+    async with websockets.serve(echo, address, 443, ssl=context, max_size=None):
+        await asyncio.Future()
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+def test_websocket_in_http1(world, sandgate):
+    serve(world, ["/usr/bin/python3", "-c", WEBSOCKET_SERVER])
+    box = box_of(sandgate)
+    got = box.python("""
+import asyncio, hashlib, websockets
+async def main():
+    async with websockets.connect('wss://api.example.com/chat', max_size=None) as s:
+        await s.send('hello')
+        text = await s.recv()
+        large = os.urandom(3 << 20)
+        await s.send(large)
+        same = await s.recv() == large
+        pong = await s.ping()
+        await asyncio.wait_for(pong, 20)
+    report(text=text, same=same, code=s.close_code)
+asyncio.run(main())
+""")
+    assert got.json == {"text": "hello", "same": True, "code": 1000}, got
+
+
+def test_a_large_body_each_way_in_constant_memory(world, sandgate):
+    async def large():
+        block = bytes(256 * 1024)
+        for _ in range(LARGE // len(block)):
+            yield block
+
+    world.site(NAME, handler=lambda rq: Response(large() if rq.method == "GET" else str(len(rq.body))))
+    box = box_of(sandgate)
+    assert box.curl(f"https://{NAME}/", "-o", "/dev/null", "-r", "0-0", "-X", "HEAD", "-I").ok
+    before, most = rss_of_broker(box), [0]
+    pending = box.start(f"curl -sS -o /dev/null -w '%{{size_download}}' https://{NAME}/large")
+    done = threading.Event()
+
+    def watch():
+        while not done.wait(0.05):
+            most[0] = max(most[0], rss_of_broker(box))
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        assert pending.wait(300).out == str(LARGE)
+        up = 64 * MIB
+        assert box.run(f"head -c {up} /dev/zero | curl -sS -T - https://{NAME}/up", timeout=300).out == str(up)
+    finally:
+        done.set()
+        watcher.join()
+    if not os.environ.get("SANDGATE_SANITIZED", "0") == "1":
+        assert most[0] - before < MIB, f"grew by {(most[0] - before) // 1024} KiB"
+
+
+def test_many_requests_on_one_connection(world, sandgate):
+    connections, address = [], world.address()
+
+    async def answer(reader, writer):
+        """Each in one segment: Nagle's algorithm would measure the machine's timers."""
+        connections.append(0)
+        while await reader.readuntil(b"\r\n\r\n"):
+            connections[-1] += 1
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+
+    world.tcp(address, 443, answer, ssl=world.tls_context(NAME))
+    world.name(NAME, address)
+    box = box_of(sandgate)
+    got = box.python("""
+import http.client
+c = http.client.HTTPSConnection('api.example.com')
+seen = 0
+for i in range(int(sys.argv[1])):
+    c.request('GET', f'/{i}')
+    seen += c.getresponse().read() == b'ok'
+report(seen=seen)
+""", MANY, timeout=300)
+    assert got.json == {"seen": MANY} and connections == [MANY]
+    assert box.egress()["requests"]["inspected"] == MANY
+
+
+def test_a_connection_that_is_quiet_for_long(world, sandgate):
+    """Seconds here; half an hour when all is asked for."""
+    site = world.site(NAME, handler=lambda rq: Response("ok"))
+    box = box_of(sandgate)
+    got = box.python("""
+import http.client
+c = http.client.HTTPSConnection('api.example.com')
+for seconds in (float(sys.argv[1]), 0):
+    c.request('GET', '/')
+    c.getresponse().read()
+    time.sleep(seconds)
+report(done=True)
+""", QUIET, timeout=QUIET + 60)
+    assert got.json == {"done": True} and len({id(r.connection) for r in site.requests}) == 1
+
+
+# --- HTTP/2 ---
+
+HTTP2_SERVER = """
+const http2 = require('http2'), fs = require('fs'), {Readable} = require('stream');
+const [folder, address] = process.argv.slice(1);
+const server = http2.createSecureServer({key: fs.readFileSync(folder + '/key'),
+  cert: fs.readFileSync(folder + '/crt'), settings: {enableConnectProtocol: true}});
+function* large(n) { const block = Buffer.alloc(65536); for (let i = 0; i < n / block.length; i++) yield block; }
+server.on('stream', (stream, headers) => {
+  stream.on('error', () => {});
+  if (headers[':method'] === 'CONNECT') {
+    stream.respond({':status': headers[':protocol'] === 'websocket' ? 200 : 400});
+    stream.pipe(stream);
+  } else if (headers[':method'] === 'GET') {
+    stream.respond({':status': 200});
+    Readable.from(large(Number(headers[':path'].slice(1)))).pipe(stream);
+  } else {
+    let n = 0;
+    stream.on('data', (d) => { n += d.length; });
+    stream.on('end', () => { stream.respond({':status': 200}); stream.end(String(n)); });
+  }
+});
+server.listen(443, address);
+"""
+
+HTTP2_WEBSOCKET = """
+const http2 = require('http2');
+const session = http2.connect('https://api.example.com');
+session.on('remoteSettings', (settings) => {
+  if (!settings.enableConnectProtocol) { console.log('no connect protocol'); process.exit(1); }
+  const stream = session.request({':method': 'CONNECT', ':protocol': 'websocket', ':scheme': 'https',
+    ':path': '/chat', ':authority': 'api.example.com', 'sec-websocket-version': '13'});
+  let seen = '';
+  stream.on('response', (headers) => { seen += headers[':status'] + ' '; stream.write('hello'); });
+  stream.on('data', (d) => { seen += d; if (seen.endsWith('hello')) stream.end(' bye'); });
+  stream.on('end', () => { console.log(seen); session.close(); });
+});
+"""
+
+
+def test_websocket_in_http2(world, sandgate):
+    serve(world, ["node", "-e", HTTP2_SERVER])
+    box = box_of(sandgate)
+    got = box.run(["node", "-e", HTTP2_WEBSOCKET])
+    assert got.out == "200 hello bye\n", got
+
+
+def test_a_hundred_megabytes_over_http2(world, sandgate):
+    serve(world, ["node", "-e", HTTP2_SERVER])
+    box = box_of(sandgate)
+    n = 100 * MIB
+    got = box.run(f"curl -sS --http2 -o /dev/null -w '%{{http_version}} %{{size_download}}' https://{NAME}/{n}",
+                  timeout=120)
+    assert got.out == f"2 {n}", got
+    got = box.run(f"head -c {n} /dev/zero | curl -sS --http2 -T - https://{NAME}/up", timeout=120)
+    assert got.out == str(n), got
+
+
+GRPC_SERVER = """
+import sys, time
+from concurrent import futures
+import grpc
+raw = lambda octets: octets
+def one(request, context):
+    if request == b'fail':
+        context.abort(grpc.StatusCode.NOT_FOUND, 'there is none')
+    context.set_trailing_metadata((('x-sum', '1'),))
+    return b'one ' + request
+def many(request, context):
+    for i in range(3):
+        yield b'%d ' % i + request
+def collect(requests, context):
+    return b' '.join(requests)
+def both(requests, context):
+    for r in requests:
+        yield b'echo ' + r
+handlers = grpc.method_handlers_generic_handler('test.Test', {
+    'One': grpc.unary_unary_rpc_method_handler(one, raw, raw),
+    'Many': grpc.unary_stream_rpc_method_handler(many, raw, raw),
+    'Collect': grpc.stream_unary_rpc_method_handler(collect, raw, raw),
+    'Both': grpc.stream_stream_rpc_method_handler(both, raw, raw)})
+folder, address = sys.argv[1:]
+server = grpc.server(futures.ThreadPoolExecutor(8), handlers=(handlers,))
+key, certificate = (open(f'{folder}/{name}', 'rb').read() for name in ('key', 'crt'))
+server.add_secure_port(f'{address}:443', grpc.ssl_server_credentials([(key, certificate)]))
+server.start()
+server.wait_for_termination()
+"""
+
+GRPC_CLIENT = """
+import grpc
+raw = lambda octets: octets
+roots = open(os.environ['SSL_CERT_FILE'], 'rb').read()
+channel = grpc.secure_channel('api.example.com:443', grpc.ssl_channel_credentials(roots))
+one = channel.unary_unary('/test.Test/One', raw, raw)
+answer, call = one.with_call(b'a', timeout=20)
+try:
+    one(b'fail', timeout=20)
+    failed = None
+except grpc.RpcError as e:
+    failed = [e.code().name, e.details()]
+turns = []
+def ask():
+    yield b'first'
+    while len(turns) < 1:
+        time.sleep(0.01)
+    yield b'second'
+for answer_of_both in channel.stream_stream('/test.Test/Both', raw, raw)(ask(), timeout=20):
+    turns.append(answer_of_both)
+report(one=answer, sum=dict(call.trailing_metadata()).get('x-sum'), failed=failed,
+       many=list(channel.unary_stream('/test.Test/Many', raw, raw)(b'b', timeout=20)),
+       collect=channel.stream_unary('/test.Test/Collect', raw, raw)(iter([b'x', b'y', b'z']), timeout=20),
+       both=turns)
+"""
+
+
+def test_grpc_in_all_four_kinds_of_calls(world, sandgate):
+    serve(world, ["/usr/bin/python3", "-c", GRPC_SERVER])
+    box = box_of(sandgate)
+    got = box.python(GRPC_CLIENT)
+    assert got.ok and got.json == {
+        "one": "one a", "sum": "1", "failed": ["NOT_FOUND", "there is none"], "many": ["0 b", "1 b", "2 b"],
+        "collect": "x y z", "both": ["echo first", "echo second"]}, got
+
+
+# --- servers that are not to be trusted ---
+
+def wrong(world, what):
+    """A site at NAME whose certificate is wrong in one way; its list of requests."""
+    context = {
+        "expired": lambda: world.authority.server_context([NAME], days=-1),
+        "another-name": lambda: world.tls_context("other.example.com"),
+        "self-signed": lambda: type(world.authority)().server_context([NAME]),
+    }[what]()
+    seen, address = [], world.address()
+
+    async def answer(reader, writer):
+        seen.append(await reader.read(65536))
+        writer.close()
+    world.tcp(address, 443, answer, ssl=context)
+    world.name(NAME, address)
+    return seen
+
+
+@pytest.mark.parametrize("what, why", [("expired", "its certificate expired on "),
+                                       ("another-name", "its certificate is for another name"),
+                                       ("self-signed", "its certificate")])
+@pytest.mark.parametrize("version", ["--http1.1", "--http2"])
+def test_a_server_that_is_not_to_be_trusted(world, sandgate, what, why, version):
+    seen = wrong(world, what)
+    box = box_of(sandgate)
+    got = box.curl(f"https://{NAME}/?secret=1", "-i", version, "-d", "hush")
+    assert " 502" in got.out.splitlines()[0] and "sandgate-reason: upstream-certificate" in got.out, got
+    assert why in got.out and "nothing was sent" in got.out, got
+    for command in (("net", "log"), ("audit", "show")):
+        wait_until(lambda: "upstream-certificate" in sandgate(*command, box.name, "--json").out)
+    assert not any(seen)
+
+
+def test_a_server_that_is_down(world, sandgate):
+    world.name(NAME, world.address())
+    box = box_of(sandgate)
+    got = box.curl(f"https://{NAME}/", "-i")
+    assert got.status == 7, got  # as without a broker: the connection is refused
+    assert json.loads(sandgate("egress", box.name, "--json").out)["requests"]["inspected"] == 0
