@@ -27,6 +27,7 @@
 
 enum {
 	ROUNDS = 16,		     /* of work at once */
+	REPORT_MS = 500,	     /* what has moved is told no later */
 	REPORT_OCTETS = 1024 * 1024, /* to the client, before the gate is told */
 };
 
@@ -48,9 +49,10 @@ struct connection {
 	uint64_t octets; /* as of then */
 	bool head_coming, ending;
 	uint64_t told_out, told_in; /* to the gate */
-	uint64_t step;		    /* by how much the gate last let it read on */
-	bool asked, wants;	    /* the gate for more; it waits for that */
-	bool shut;		    /* it was quiet for too long, and no more requests are taken */
+	mono_t told_at;
+	uint64_t step;	   /* by how much the gate last let it read on */
+	bool asked, wants; /* the gate for more; it waits for that */
+	bool shut;	   /* it was quiet for too long, and no more requests are taken */
 };
 
 struct connections {
@@ -212,7 +214,17 @@ static bool tell_gate(struct connection *c, enum gate_message_kind kind)
 		return false;
 	c->told_out = l->received;
 	c->told_in = sent_to_client(c);
+	c->told_at = loop_now(broker_of(c)->loop);
 	return true;
+}
+
+static bool has_news(const struct connection *c)
+{
+	bool moved = c->client.received != c->told_out || sent_to_client(c) != c->told_in;
+
+	return sent_to_client(c) - c->told_in >= REPORT_OCTETS ||
+	       (moved &&
+		!mono_before(loop_now(broker_of(c)->loop), mono_add_ms(c->told_at, REPORT_MS)));
 }
 
 /* Early enough that nothing waits, where the gate has more to give. */
@@ -223,7 +235,7 @@ static void report(struct connection *c)
 
 	if (!c->wants && link_is_held(l))
 		c->wants = tell_gate(c, GATE_WANTS);
-	else if ((low && !c->asked) || sent_to_client(c) - c->told_in >= REPORT_OCTETS)
+	else if ((low && !c->asked) || has_news(c))
 		c->asked = tell_gate(c, GATE_MOVED) && low;
 }
 
@@ -388,7 +400,7 @@ static void fill(struct connection *c, struct connections *all, const struct han
 
 	c->all = all;
 	c->peer = *h;
-	c->moved = c->since = mono_now();
+	c->moved = c->since = c->told_at = mono_now();
 	c->timer.expired = expired;
 	c->exchanges = (struct exchanges){
 		.rules = &all->broker->rules, .ways = &ways, .owner = c, .peer = &c->peer};
