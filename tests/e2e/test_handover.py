@@ -206,7 +206,7 @@ problem, got = None, 0
 try:
     while part := s.recv(65536):
         got += len(part)
-        open("/tmp/begun", "w")
+        with open("/tmp/begun", "w") as f: f.write(str(got))
 except OSError as e:
     problem = type(e).__name__
 report(problem=problem, got=got)
@@ -235,8 +235,12 @@ def begin_slow(box, address, name=NAME, mark="begun"):
     """Looks the name up, and begins an answer, of which something has come."""
     looked_up(box, name)
     pending = box.start_python(SLOW.replace("begun", mark), address, name)
-    wait_until(lambda: box.run(f"test -e /tmp/{mark}").ok, 10, "the answer")
+    wait_until(lambda: got_so_far(box, mark), 10, "the answer")
     return pending
+
+
+def got_so_far(box, mark="begun"):
+    return int(box.run(f"cat /tmp/{mark}").out or 0)
 
 
 def test_a_broker_that_is_killed_costs_what_it_had_and_no_more(world, sandgate):
@@ -244,9 +248,13 @@ def test_a_broker_that_is_killed_costs_what_it_had_and_no_more(world, sandgate):
     box = box_of(sandgate)
     pending = begin_slow(box, site.addresses[0])
     assert open_flows(box) == 1
+    # The gate was told twice a second, and ten parts come in that time.
+    wait_until(lambda: got_so_far(box) > 5000, 20, "some of the answer")
     os.kill(broker_of(box), signal.SIGKILL)
     got = pending.wait(10).json
     assert got["problem"] and got["got"], got
+    end, = logged(box, proto="tcp", action="sandgate.egress.end", reason="broker-down")
+    assert 0 < end["bytes_in"] <= got["got"] + 4096 and end["bytes_out"] > 0, end
     wait_until(lambda: open_flows(box) == 0)
     wait_until(lambda: box.curl(f"https://{NAME}/").out == "hello", 20, "the next broker")
 
