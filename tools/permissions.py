@@ -18,6 +18,8 @@ CHECKS = ("graphql-query", "lfs-download", "lfs-upload", "scope-pull", "scope-pu
 _ID = re.compile(r"[a-z][a-z0-9-]*(:[a-z][a-z0-9-]*)?")
 _WORD = re.compile(r"[a-z0-9][a-z0-9-]*")
 _LABELS = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)(\.(?!-)[a-z0-9_-]{1,63}(?<!-))*")
+# Whose requests are seen: TCP ports 80 and 443 of a name.
+_SEEN = re.compile(r"[^:/\[\d][^:/]*(:(80|443|80,443))?(/tcp)?")
 _PORTS = re.compile(r"(:(\*|\d+(-\d+)?(,\d+(-\d+)?)*))?(/(tcp|udp|icmp|raw))?")
 _METHOD = re.compile(r"[A-Z]+")
 _PATH = re.compile(r"[/*][!-\"$-~]*")
@@ -171,9 +173,16 @@ class Permission:
             raise Problem(f"{where}: host_port is a port")
         if self.web and not self.warning:
             raise Problem(f"{where}: what opens the web asks first, and needs a warning")
+        for rule in self.rules:
+            if self._is_narrowed(cut_rule(rule)) and not _SEEN.fullmatch(rule):
+                raise Problem(f"{where}: operations cannot be held for {rule}")
         nothing = not (self.rules or self.includes or self.host_port or self.web)
         if nothing != bool(self.instead) and self.id not in OF_THE_AGENT:
             raise Problem(f"{where}: a permission has hosts, or says what to write instead")
+
+    def _is_narrowed(self, host):
+        there = [o for o in self.operations if o.host in (None, host)]
+        return bool(there) and all(o.methods or o.paths or o.check for o in there)
 
     def writes(self):
         return any(operation.write for operation in self.operations)

@@ -274,11 +274,70 @@ static bool is_of_the_agent(const char *id)
 	return strcmp(id, "model") == 0 || strcmp(id, "update") == 0 || strcmp(id, "sign-in") == 0;
 }
 
+/* Does the rule let something through whose requests nobody sees? */
+static bool is_unseen(const struct rule *r)
+{
+	struct rule_scope s = rule_scope_of(r);
+
+	for (size_t i = 0; i < s.n; i++)
+		if (s.ports[i].lo != s.ports[i].hi || (s.ports[i].lo != 80 && s.ports[i].lo != 443))
+			return true;
+	return r->raw || r->kind == TARGET_PREFIX || s.protos != PROTO_TCP;
+}
+
+static bool lets_all_through(const struct operation *o)
+{
+	return !o->methods && !o->paths && !o->check;
+}
+
+/* Do the operations hold back some requests to the rule's host? */
+static bool is_narrowed(const struct permission *p, const struct rule *r)
+{
+	bool narrowed = false;
+
+	for (size_t i = 0; i < p->n_operations; i++) {
+		const struct operation *o = &p->operations[i];
+
+		if (o->host && (r->kind != TARGET_NAME || strcmp(o->host, rule_name(r)) != 0))
+			continue;
+		if (lets_all_through(o))
+			return false;
+		narrowed = true;
+	}
+	return narrowed;
+}
+
+/* The rule that is wider than its operations could be held to, or NULL. */
+static const char *find_unheld(const struct permission *p)
+{
+	for (const char *const *text = p->rules; p->n_operations && *text; text++) {
+		struct rule r;
+		struct err e;
+		bool unheld;
+
+		if (rule_parse_short(span_of_string(*text), EFFECT_ALLOW, &r, &e))
+			return *text;
+		unheld = is_unseen(&r) && is_narrowed(p, &r);
+		rule_clear(&r);
+		if (unheld)
+			return *text;
+	}
+	return NULL;
+}
+
 static int check_permission(const struct catalogue_reading *r, const struct node *at,
 			    const struct permission *p)
 {
 	bool something = p->rules[0] || p->includes || p->host_port || p->web;
+	const char *unheld = find_unheld(p);
 
+	if (unheld)
+		return node_error(
+			r->v.d, at, r->v.e,
+			"its operations cannot be held for `%s`: requests are seen on TCP "
+			"ports 80 and 443 of a name; say `host` of each operation, or make "
+			"it a permission of its own",
+			unheld);
 	if (!p->says || !p->attempt)
 		return node_error(r->v.d, at, r->v.e, "a permission needs `says` and `attempt`");
 	if (p->web && !p->warning)

@@ -81,6 +81,9 @@ static void ask(const struct ruleset *rs, const struct host_prefixes *host, stru
 	if (!v->allow)
 		return;
 	check_name = v->check_name;
+	/* What is carried whole is opened for what is wanted of the host itself, and for no rule. */
+	if (!check_name && (x->inspects == INSPECTS_RULES || x->inspects == INSPECTS_OPERATIONS))
+		x->inspects = INSPECTS_NOT;
 	if (!check_name && x->inspects == INSPECTS_NOT) {
 		drop_request(x, d);
 		return;

@@ -174,6 +174,8 @@ _MISTAKES = [
     ("permissions.yaml", "host: api.anthropic.com", "host: api.example.com", "not a host of it"),
     ("permissions.yaml", "    warning: the agent could send your code anywhere\n", "",
      "needs a warning"),
+    ("permissions.yaml", "pypi.org: [\"@\"]", "pypi.org: [\"@:443/raw\"]",
+     "operations cannot be held for pypi.org:443/raw"),
     ("operations.yaml", "check: graphql-query", "check: graphql", "is none of"),
     ("presets.yaml", "permissions: [model, update,", "permissions: [model, updates,",
      "updates is no permission"),

@@ -412,6 +412,7 @@ static struct answer connect_by(const struct destination *d, const struct views 
 		.step = step_of[l],
 		.literal = literal,
 		.private_ok = by_name(w, l) && name->private_ok,
+		.about_requests = by_name(w, l) && has_methods(name->winner),
 		.wildcard = !literal && name->winner->kind == TARGET_WILDCARD,
 		.check_name = d->kind == DEST_CONNECT &&
 			      ((is_web(d) && !literal && !name->raw) || (is_web(d) && requests) ||

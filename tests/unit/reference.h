@@ -12,6 +12,7 @@
 
 struct answer {
 	bool allow, check_name, literal, wildcard, by_default, private_ok;
+	bool about_requests; /* the rule that admits it names methods or paths */
 	unsigned step;
 	enum reason reason;
 };

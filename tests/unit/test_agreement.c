@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * demands.md 14: check == enforcement. For generated policies (own rules, an organisation's,
- * permissions, bases) and destinations these say the same: decide(), a slow reference, explain,
- * the policy printed and read again, the policy sent to a gate and read again, and what the gate
- * does with a lookup, a connection and the name inside it, directly and through the proxy port.
+ * permissions with operations, bases, hosts to open and to keep closed), destinations and requests
+ * these say the same: decide(), a slow reference, explain, the policy printed and read again, the
+ * policy sent to a gate and read again, and what gate and broker do with a lookup, a connection,
+ * the name inside it and a request, directly and through the proxy port.
  *
  * SANDGATE_SEED repeats a run.
  */
@@ -16,10 +17,14 @@
 
 #include <cmocka.h>
 
+#include "broker/explain_request.h"
+#include "broker/judge_request.h"
 #include "gate/judge.h"
 #include "gate/names.h"
 #include "policy/explain.h"
-#include "reference.h"
+#include "policy/host_list.h"
+#include "reference_request.h"
+#include "request_of.h"
 #include "world.h"
 
 enum { POLICIES = 16000, DESTINATIONS = 20, CASES = 300000 };
@@ -69,7 +74,7 @@ static void compare_decision(const struct world *w, const struct ruleset *rs,
 
 /* ---- explain ---- */
 
-/* explain asks what the data plane asks: the lookup, the connection, the name inside. */
+/* explain asks what the data plane asks: the lookup, the connection, what stands inside. */
 static bool reference_explains(const struct world *w, const struct explain_target *t)
 {
 	struct destination d = {.name = t->has_name ? &t->name : NULL,
@@ -79,6 +84,7 @@ static bool reference_explains(const struct world *w, const struct explain_targe
 				.by_proxy =
 					w->policy.network == NET_BROKERED && t->proto == PROTO_TCP};
 	struct answer a;
+	bool seen;
 
 	d.kind = DEST_LOOKUP;
 	if (d.name && !reference_decide(&w->policy, &w->host, &d).allow)
@@ -86,13 +92,18 @@ static bool reference_explains(const struct world *w, const struct explain_targe
 	d.kind = DEST_CONNECT;
 	d.method = d.path = NULL;
 	a = reference_decide(&w->policy, &w->host, &d);
-	if (!a.allow || !a.check_name || !d.name || (d.port == 80 && !t->method[0]))
+	if (!a.allow || !d.name)
 		return a.allow;
+	seen = reference_inspects(w, &d, a.check_name);
+	if ((!a.check_name && !seen) || (d.port == 80 && !t->method[0]))
+		return true;
 	d.kind = DEST_SERVER_NAME;
-	d.method = t->method[0] ? t->method : NULL;
-	d.path = t->path[0] ? t->path : NULL;
+	if (seen || (d.port == 80 && d.proto == PROTO_TCP)) {
+		d.method = t->method[0] ? t->method : NULL;
+		d.path = t->path[0] ? t->path : NULL;
+	}
 	a = reference_decide(&w->policy, &w->host, &d);
-	return a.allow;
+	return a.allow && (!seen || !d.method || reference_admits_request(w, &d));
 }
 
 static struct explain_target target_of(const struct question *q)
@@ -116,9 +127,11 @@ static struct explain_target target_of(const struct question *q)
 static bool explains(const struct world *w, const struct ruleset *rs,
 		     const struct explain_target *t)
 {
+	const struct remedy_for who = {.catalogue = &w->catalogue};
 	struct explanation x;
 
-	explain_decide(rs, &w->host, &(struct remedy_for){0}, t, &x);
+	explain_decide(rs, &w->host, &who, t, &x);
+	explain_request(rs, &w->host, &who, &x);
 	return x.verdict.allow;
 }
 
@@ -174,14 +187,71 @@ static void judge_connection(const struct question *q, enum way way, struct judg
 		judge_proxied_address(&gate, &to, j);
 }
 
+/* On port 80 the gate sees the request; inside TLS it is to come. */
 static bool says_admitted_name(const struct question *q, enum way way)
 {
 	struct endpoint to = {.addr = q->addr, .port = q->d.port};
+	bool plain = q->d.port == 80 && q->d.proto == PROTO_TCP;
+	const char *method = plain ? q->d.method : NULL, *path = plain ? q->d.path : NULL;
 
 	if (way == DIRECT)
-		return judge_server_name(&gate, &to, q->d.proto, &q->name, q->d.method, q->d.path)
-			.allow;
-	return judge_proxied_server_name(&gate, &to, &q->name, q->d.method, q->d.path).allow;
+		return judge_server_name(&gate, &to, q->d.proto, &q->name, method, path).allow;
+	return judge_proxied_server_name(&gate, &to, &q->name, method, path).allow;
+}
+
+/* ---- Requests, by the broker ---- */
+
+static bool is_admitted_request(const struct world *w, const struct question *q)
+{
+	const struct request_judge j = {.rules = gate.rules,
+					.catalogue = &w->catalogue,
+					.host = &w->host,
+					.addr = &q->addr,
+					.by_proxy = true};
+	struct request_verdict v;
+	struct message m;
+
+	request_of(q->d.method, q->name.s, q->d.path, "", &m);
+	m.port = q->d.port;
+	judge_request(&j, &m, span_of(NULL, 0), true, &v);
+	message_free(&m);
+	return v.what == REQUEST_ADMITTED;
+}
+
+/* As the gate asks for what it has judged. */
+static bool is_seen(const struct world *w, const struct question *q, bool check_name)
+{
+	enum inspects_why why =
+		policy_inspects(gate.rules, &w->catalogue, &w->host, &q->name, &q->addr, q->d.port);
+
+	return check_name ? why != INSPECTS_NOT
+			  : why == INSPECTS_CREDENTIALS || why == INSPECTS_LISTED;
+}
+
+/*
+ * What is not opened has nothing in it that the broker would refuse, but where it is told to stay
+ * closed.
+ */
+static void assert_nothing_is_missed(const struct world *w, const struct question *q)
+{
+	if (host_list_has(&w->policy.splice, &q->name, q->d.port) || is_admitted_request(w, q))
+		return;
+	question_show(&w->policy, q);
+	fail_msg("it passes unseen, and the broker would have refused it");
+}
+
+/* A connection that the gate carries on: is its request let through? */
+static bool passes(const struct world *w, const struct question *q, bool check_name)
+{
+	bool web = q->d.port == 80 || q->d.port == 443;
+
+	if (q->d.proto != PROTO_TCP)
+		return true;
+	if (is_seen(w, q, check_name))
+		return is_admitted_request(w, q);
+	if (check_name && web)
+		assert_nothing_is_missed(w, q);
+	return true;
 }
 
 /* A program that looks the name up, connects to the address it got, and says the name inside. */
@@ -202,7 +272,7 @@ static bool reaches_by_name(const struct world *w, const struct question *q, enu
 	if (reached && j.verdict.check_name)
 		reached = says_admitted_name(q, way);
 	answer(q, false);
-	return reached;
+	return reached && passes(w, q, j.verdict.check_name);
 }
 
 static bool reaches(const struct world *w, const struct question *q, enum way way)
@@ -244,10 +314,9 @@ static void compare_data_plane(struct world *w, struct ruleset *rs, struct quest
 	gate.host = &w->host;
 	if (q->d.kind == DEST_LOOKUP || !q->d.addr)
 		return;
-	/* On port 80 there is always a request; elsewhere none is seen. */
-	q->d.method =
-		q->d.port == 80 && q->d.proto == PROTO_TCP ? world_pick(2) ? "GET" : "POST" : NULL;
-	q->d.path = q->d.method ? "/" : NULL;
+	/* There is always a request, whether it is seen or not. */
+	q->d.method = q->d.proto == PROTO_TCP ? world_pick(2) ? "GET" : "POST" : NULL;
+	q->d.path = q->d.method ? world_pick(2) ? "/" : "/a/b" : NULL;
 	compare_way(w, rs, q, DIRECT);
 	if (q->d.proto == PROTO_TCP && q->d.port && !is_loopback(&q->addr))
 		compare_way(w, rs, q, BY_PROXY);

@@ -200,6 +200,15 @@ static void test_refused(void **state)
 		{ENTRY("    includes: [corp]\n"), "`corp` includes itself"},
 		{ENTRY("    includes: ['github:push']\n"),
 		 "includes a permission that is personal"},
+		{ENTRY("    rules: [a.example, a.example:443/raw]\n"
+		       "    operations: [{says: a, methods: [GET]}]\n"),
+		 "its operations cannot be held for `a.example:443/raw`: requests are seen on TCP "
+		 "ports 80 and 443 of a name"},
+		{ENTRY("    rules: [10.0.0.0/8]\n    operations: [{says: a, methods: [GET]}]\n"),
+		 "its operations cannot be held for `10.0.0.0/8`"},
+		{ENTRY("    rules: [b.example, a.example:8443]\n"
+		       "    operations: [{says: a, host: a.example, paths: [/v1]}]\n"),
+		 "its operations cannot be held for `a.example:8443`"},
 		{ENTRY("    web: true\n"), "what opens the web asks first"},
 		{ENTRY("    host_port: 0\n"), "`0` is not a number from 1 to 65535"},
 		{ENTRY("    rules: [a.example]\n    instead: no\n"), "leave `instead` out"},

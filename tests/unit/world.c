@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "policy/host_conflict.h"
+#include "policy/host_entry.h"
 #include "policy/rule.h"
 
 static uint64_t seed = 0x2545f4914f6cdd1d;
@@ -123,6 +125,20 @@ static bool make_rule(enum effect effect, char text[TEXT_MAX], struct rule *r)
 	return rule_parse_short(span_of_string(text), effect, r, &e) == 0;
 }
 
+/* On 80, on 443, on both, or without ports. */
+static bool may_be_about_requests(const struct rule *r)
+{
+	size_t n;
+	const struct port_range *written = rule_ports(r, &n);
+
+	if (r->raw || r->protos || r->any_port || r->kind == TARGET_PREFIX)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (written[i].lo != written[i].hi || (written[i].lo != 80 && written[i].lo != 443))
+			return false;
+	return n || r->effect == EFFECT_ALLOW;
+}
+
 static void add_own_rule(struct policy *p, enum effect effect)
 {
 	char text[TEXT_MAX];
@@ -132,13 +148,43 @@ static void add_own_rule(struct policy *p, enum effect effect)
 	if (!make_rule(effect, text, &r))
 		return;
 	r.private_ok = effect == EFFECT_ALLOW && r.kind != TARGET_PREFIX && world_pick(4) == 0;
-	if (r.detail && r.detail->n_ports == 1 && r.detail->ports[0].lo == 80 && !r.raw &&
-	    !r.protos && r.kind != TARGET_PREFIX) {
+	if (may_be_about_requests(&r) && world_pick(2)) {
+		if (!rule_need_detail(&r, &e))
+			fail_msg("%s", e.text);
 		r.detail->methods = calloc(2, sizeof(char *));
 		r.detail->methods[0] = strdup(world_pick(2) ? "GET" : "POST");
 	}
 	if (policy_take_rule(p, &r, &e))
 		fail_msg("%s", e.text);
+}
+
+/* "/a" and what is below, or everything; GET, POST, or any method; here or wherever. */
+static void make_operations(struct world *w, unsigned i)
+{
+	static const char *const get[] = {"GET", NULL}, *const post[] = {"POST", NULL};
+	static const char *const *const methods[] = {get, post, NULL};
+	static const char *const a[] = {"/a*", NULL};
+	struct permission *p = &w->permissions[i];
+
+	p->operations = w->operations[i];
+	for (unsigned k = world_pick(PERMISSION_OPERATIONS + 1); k > 0; k--)
+		w->operations[i][p->n_operations++] =
+			(struct operation){.says = "an operation",
+					   .host = world_pick(3) ? NULL : ONE_OF(names),
+					   .methods = methods[world_pick(3)],
+					   .paths = world_pick(2) ? a : NULL};
+}
+
+/* Now and then a host of the permission before, which may have other operations there. */
+static bool make_host(struct world *w, unsigned i, unsigned n, struct rule *r)
+{
+	char *text = w->rule_text[i][n];
+	struct err e;
+
+	if (i == 0 || !w->rules[i - 1][0] || world_pick(3))
+		return make_rule(EFFECT_ALLOW, text, r);
+	strcpy(text, w->rules[i - 1][0]);
+	return rule_parse_short(span_of_string(text), EFFECT_ALLOW, r, &e) == 0;
 }
 
 static void make_permission(struct world *w, unsigned i)
@@ -147,15 +193,21 @@ static void make_permission(struct world *w, unsigned i)
 	unsigned n = 0;
 	struct rule r;
 
+	w->permissions[i] = (struct permission){
+		.id = ids[i], .says = ids[i], .rules = w->rules[i], .web = i == PERMISSIONS - 1};
+	if (world_pick(2))
+		make_operations(w, i);
 	for (unsigned k = world_pick(PERMISSION_RULES + 1); k > 0; k--)
-		if (make_rule(EFFECT_ALLOW, w->rule_text[i][n], &r)) {
-			w->rules[i][n] = w->rule_text[i][n];
-			n++;
+		if (make_host(w, i, n, &r)) {
+			/* Operations are not held for what is carried as it is. */
+			if (!w->permissions[i].n_operations ||
+			    (!r.raw && r.kind != TARGET_PREFIX)) {
+				w->rules[i][n] = w->rule_text[i][n];
+				n++;
+			}
 			rule_clear(&r);
 		}
 	w->rules[i][n] = NULL;
-	w->permissions[i] = (struct permission){
-		.id = ids[i], .says = ids[i], .rules = w->rules[i], .web = i == PERMISSIONS - 1};
 }
 
 static void make_catalogue(struct world *w)
@@ -185,7 +237,8 @@ static void format_rule(const char *text, const struct rule *r, char out[2 * TEX
 		snprintf(out, 2 * TEXT_MAX, "{\"host\":\"%s\",\"private\":true}", text);
 	else if (form == 2)
 		snprintf(out, 2 * TEXT_MAX,
-			 "{\"host\":\"%s\",\"ports\":[80],\"methods\":[\"POST\"]}", text);
+			 "{\"host\":\"%s\",\"ports\":[%s],\"methods\":[\"POST\"]}", text,
+			 world_pick(2) ? "80" : "80,443");
 	else
 		snprintf(out, 2 * TEXT_MAX, "\"%s\"", text);
 }
@@ -252,9 +305,25 @@ static void make_policy(struct policy *p)
 	}
 	if (world_pick(2))
 		choose_permissions(p);
+	p->inspect_all = world_pick(16) == 0;
 }
 
-static void make_host(struct host_prefixes *host)
+/* One at a time; those that contradict something are not taken. */
+static void choose_hosts(struct policy *p, struct host_list *list)
+{
+	struct host_conflict at;
+	struct err e;
+
+	for (unsigned k = world_pick(3); k > 0; k--) {
+		const char *host = world_pick(2) ? ONE_OF(names) : ONE_OF(wildcards);
+
+		assert_int_equal(host_entry_add(list, span_of_string(host), &e), 0);
+		if (host_conflict_find(p, &at, &e))
+			host_list_free(list);
+	}
+}
+
+static void make_prefixes(struct host_prefixes *host)
 {
 	host->n = 0;
 	for (unsigned i = world_pick(4); i > 0; i--) {
@@ -275,12 +344,15 @@ void world_make(struct world *w)
 	w->sources = (struct policy_sources){.catalogue = &w->catalogue,
 					     .organisation = &w->organisation};
 	make_policy(&w->policy);
-	make_host(&w->host);
+	make_prefixes(&w->host);
 	/* What the organisation removed cannot be named. */
 	if (w->organisation.permissions_removed)
 		string_list_remove(&w->policy.permissions, "beta");
 	if (policy_resolve(&w->policy, &w->sources, &e))
 		fail_msg("%s", e.text);
+	if (!w->policy.inspect_all)
+		choose_hosts(&w->policy, &w->policy.inspect);
+	choose_hosts(&w->policy, &w->policy.splice);
 }
 
 void world_free(struct world *w)
@@ -310,7 +382,7 @@ void question_make(struct question *q)
 	q->d.port = q->d.proto == PROTO_ICMP ? 0 : (uint16_t)ports[world_pick(sg_array_len(ports))];
 	if (q->d.kind == DEST_SERVER_NAME && world_pick(2)) {
 		q->d.method = world_pick(2) ? "GET" : "POST";
-		q->d.path = "/";
+		q->d.path = world_pick(2) ? "/" : "/a";
 	}
 }
 

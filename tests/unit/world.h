@@ -11,12 +11,13 @@
 #include "policy/decide.h"
 #include "policy/permission.h"
 
-enum { PERMISSIONS = 4, PERMISSION_RULES = 4, TEXT_MAX = 128 };
+enum { PERMISSIONS = 4, PERMISSION_RULES = 4, PERMISSION_OPERATIONS = 2, TEXT_MAX = 128 };
 
 struct world {
 	char rule_text[PERMISSIONS][PERMISSION_RULES][TEXT_MAX];
 	const char *rules[PERMISSIONS][PERMISSION_RULES + 1];
 	struct permission permissions[PERMISSIONS];
+	struct operation operations[PERMISSIONS][PERMISSION_OPERATIONS];
 	struct catalogue catalogue;
 	struct organisation organisation;
 	struct policy_sources sources;
