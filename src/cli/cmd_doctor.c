@@ -30,6 +30,8 @@ const struct check doctor_checks[] = {
 	{"ping", false, doctor_ping},
 	{"open files", false, doctor_open_files},
 	{"pipes", false, doctor_pipes},
+	{"locked memory", false, doctor_locked_memory},
+	{"certificates", false, doctor_certificates},
 };
 const size_t doctor_check_count = sg_array_len(doctor_checks);
 

@@ -60,4 +60,8 @@ void doctor_ping(struct finding *f);
 void doctor_open_files(struct finding *f);
 void doctor_pipes(struct finding *f);
 
+/* doctor_broker.c */
+void doctor_locked_memory(struct finding *f);
+void doctor_certificates(struct finding *f);
+
 #endif

@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import pty
+import resource
 import subprocess
 import sys
 import tempfile
@@ -338,7 +339,15 @@ def doctor_says_what_is_missing_and_how_to_get_it():
     rows = json.loads(run("doctor", "--json").stdout)
     assert all(row.keys() == {"check", "status", "required", "detail", "fix"} for row in rows)
     assert {"kernel", "user namespaces", "tun", "airlock", "bubblewrap", "seccomp", "landlock",
-            "resolver", "ipv6", "ping", "open files", "pipes"} <= {row["check"] for row in rows}
+            "resolver", "ipv6", "ping", "open files", "pipes", "locked memory",
+            "certificates"} <= {row["check"] for row in rows}
+
+    def little():
+        resource.setrlimit(resource.RLIMIT_MEMLOCK, (65536, 65536))
+    row, = [row for row in json.loads(run("doctor", "--json", preexec_fn=little).stdout)
+            if row["check"] == "locked memory"]
+    assert row["status"] == "missing" and row["detail"].startswith("64 KiB at most"), row
+    assert "memlock" in row["fix"], row
     # Not what PATH begins with, which may be a project's folder.
     with tempfile.TemporaryDirectory() as folder:
         planted = pathlib.Path(folder, "bwrap")
