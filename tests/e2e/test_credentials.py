@@ -235,3 +235,40 @@ def test_the_secret_is_nowhere(world, sandgate, api):
     assert found.stdout.strip() == "", found
     assert SECRET not in box.run("env; cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr '\\0' '\\n'").out
     assert SECRET not in box.err
+
+
+# --- while it runs ---
+
+def test_signing_in_to_github_while_it_runs(world, sandgate):
+    """With what git has for the person; and it ends when the permission is taken away."""
+    site = world.site("github.com", handler=lambda rq: Response("refs"))
+    home = "/root" if sandgate.person == "root" else "/home/dev"
+    world.machine.write(f"{home}/.gitconfig", "[credential]\n\thelper = store\n", sandgate.person)
+    world.machine.write(f"{home}/.git-credentials", "https://person:ghp-0123456789abcdef@github.com\n",
+                        sandgate.person, 0o600)
+    try:
+        box = sandgate.box("--net", "deny", "--allow", "github")
+
+        def ask():
+            done = box.curl("https://github.com/a/b.git/info/refs?service=git-upload-pack")
+            assert done.out == "refs", done
+            value = got(site)
+            return value and base64.b64decode(value.split()[1]).decode()
+
+        assert ask() is None
+        for _ in range(2):
+            done = sandgate("net", "allow", box.name, "github:as-you", "--yes")
+            assert done.ok, done
+            assert ask() == "x-access-token:ghp-0123456789abcdef"
+            assert sandgate("net", "deny", box.name, "github:as-you").ok
+            assert ask() is None
+    finally:
+        world.machine.run(f"rm -f {home}/.gitconfig {home}/.git-credentials", sandgate.person)
+
+
+def test_a_rule_that_denies_a_token_endpoint_holds(world, sandgate, api):
+    login = world.site(LOGIN, handler=lambda rq: Response("{}"))
+    text = policy(REFRESHED) + f"deny: [{LOGIN}]\n"
+    box = sandgate.box("--policy", "policy.yaml", env={"API_TOKEN": SECRET}, files={"policy.yaml": text})
+    assert "the gate does not dial it" in box.curl(f"https://{API}/").out
+    assert login.requests == []
