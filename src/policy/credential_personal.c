@@ -17,23 +17,35 @@ static const struct personal {
 	const char *paths[3];
 	const char *header; /* "Authorization", with `value`; NULL: Basic */
 	const char *value;
+	const char *env; /* what the service's own program starts with; NULL: nothing */
 } personals[] = {
 	/* docs.github.com, "About authentication to GitHub" and "Authenticating to the REST API" */
-	{"github:as-you", "github.com", {NULL}, NULL, "x-access-token"},
-	{"github:as-you", "api.github.com", {NULL}, "Authorization", "Bearer ${secret}"},
-	{"github:push", "uploads.github.com", {NULL}, "Authorization", "Bearer ${secret}"},
+	{"github:as-you", "github.com", {NULL}, NULL, "x-access-token", NULL},
+	{"github:as-you",
+	 "api.github.com",
+	 {NULL},
+	 "Authorization",
+	 "Bearer ${secret}",
+	 "GH_TOKEN"},
+	{"github:push", "uploads.github.com", {NULL}, "Authorization", "Bearer ${secret}", NULL},
 	/* docs.gitlab.com, "Personal access tokens" and "REST API authentication" */
-	{"gitlab:as-you", "gitlab.com", {"/api/*", NULL}, "Authorization", "Bearer ${secret}"},
-	{"gitlab:as-you", "gitlab.com", {NULL}, NULL, "oauth2"},
+	{"gitlab:as-you",
+	 "gitlab.com",
+	 {"/api/*", NULL},
+	 "Authorization",
+	 "Bearer ${secret}",
+	 "GITLAB_TOKEN"},
+	{"gitlab:as-you", "gitlab.com", {NULL}, NULL, "oauth2", NULL},
 	/* support.atlassian.com, "Using access tokens" */
-	{"bitbucket:as-you", "bitbucket.org", {NULL}, NULL, "x-token-auth"},
+	{"bitbucket:as-you", "bitbucket.org", {NULL}, NULL, "x-token-auth", NULL},
 	/* huggingface.co/docs/hub, "User access tokens" */
 	{"huggingface:as-you",
 	 "huggingface.co",
 	 {"/api/*", "*/resolve/*", NULL},
 	 "Authorization",
-	 "Bearer ${secret}"},
-	{"huggingface:as-you", "huggingface.co", {NULL}, NULL, "user"},
+	 "Bearer ${secret}",
+	 "HF_TOKEN"},
+	{"huggingface:as-you", "huggingface.co", {NULL}, NULL, "user", NULL},
 };
 
 _Static_assert(sg_array_len(personals) <= CREDENTIALS_MAX - CREDENTIALS_WRITTEN_MAX,
@@ -50,6 +62,8 @@ static bool make(const struct personal *p, struct credential *c)
 				 .from = strdup("git")};
 	if (p->header)
 		ok = (c->name = strdup(p->header)) != NULL;
+	if (p->env)
+		ok = (c->env = strdup(p->env)) != NULL && ok;
 	for (size_t i = 0; p->paths[i]; i++)
 		ok = string_list_add(&c->paths, p->paths[i]) == 0 && ok;
 	return ok && c->host && c->value && c->from;

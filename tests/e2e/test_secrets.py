@@ -6,7 +6,7 @@ import os
 import signal
 
 from program import descendants, read_proc, wait_until
-from test_broker_life import broker, brokers
+from test_broker_life import broker, brokers, sign_in
 
 NAME, OTHER = "api.example.com", "other.example.com"
 SECRET = "s3cret-0123456789"
@@ -150,3 +150,13 @@ credentials:
 """, "dev")
     done = sandgate.run("--policy", "/home/dev/policy.yaml", command="true")
     assert done.ok and f"the credential ?key at {NAME} is never used: no rule admits {NAME}" in done.err, done
+
+
+def test_signed_in_as_you_the_services_program_starts(world, sandgate):
+    """gh wants a token in its variable: it finds a placeholder, and what it sends has yours."""
+    sign_in(world, SECRET)
+    site = world.site("api.github.com")
+    box = sandgate.box("--allow", "github:as-you", "--yes")
+    assert box.run("echo $GH_TOKEN").out.startswith("sandgate-placeholder-")
+    assert box.run('curl -sS -H "Authorization: token $GH_TOKEN" https://api.github.com/repos/a/b').ok
+    assert site.requests[-1].header("authorization") == f"Bearer {SECRET}"

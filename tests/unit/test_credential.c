@@ -12,6 +12,7 @@
 
 #include "policy/credential_personal.h"
 #include "policy/credential_use.h"
+#include "policy/change.h"
 #include "policy/permission.h"
 #include "policy/decide.h"
 #include "policy/print_yaml.h"
@@ -244,7 +245,83 @@ static void permissions_have_their_credentials(void **state)
 		assert_string_equal(list.v[i].from, "git");
 		assert_int_equal(list.v[i].slot, i == 0 ? SLOT_BASIC : SLOT_HEADER);
 	}
+	/* gh does not start without a token. */
+	assert_string_equal(list.v[1].env, "GH_TOKEN");
 	credential_list_free(&list);
+}
+
+static struct policy resolved(const char *yaml)
+{
+	const struct policy_sources sources = {.catalogue = catalogue_builtin()};
+	struct policy p;
+	struct err e;
+
+	if (policy_parse(span_of_string(yaml), POLICY_YAML, "f", &p, &e) ||
+	    policy_resolve(&p, &sources, &e))
+		fail_msg("%s", e.text);
+	return p;
+}
+
+static void assert_same_list(const struct credential_list *a, const struct credential_list *b)
+{
+	assert_int_equal(a->n, b->n);
+	for (size_t i = 0; i < a->n; i++)
+		assert_true(credential_is_same(&a->v[i], &b->v[i]));
+}
+
+/* What is in force is the same in every process, and no part of the person's own words. */
+static void what_is_in_force_goes_wherever_the_policy_goes(void **state)
+{
+	struct policy p =
+		resolved("network: deny\npermissions: [github:as-you]\nallow: [a.example]\n" PREFIX
+			 "{" OK "}\n");
+	struct policy copy, far;
+	char *wire = policy_print_wire(&p), *words = policy_print_yaml(&p);
+	struct err e;
+
+	assert_int_equal(p.credentials.n, 1);
+	assert_int_equal(policy_credentials(&p)->n, 3);
+	assert_string_equal(policy_credentials(&p)->v[0].host, "a.example");
+	assert_int_equal(policy_copy(&p, &copy, &e), 0);
+	assert_same_list(policy_credentials(&p), policy_credentials(&copy));
+	if (policy_parse_wire(span_of_string(wire), &far, &e))
+		fail_msg("%s", e.text);
+	assert_same_list(policy_credentials(&p), policy_credentials(&far));
+	assert_null(strstr(words, "api.github.com"));
+	free(wire);
+	free(words);
+	policy_free(&far);
+	policy_free(&copy);
+	policy_free(&p);
+}
+
+/* A number is one credential's for good. */
+static void numbers_grow_and_are_never_given_again(void **state)
+{
+	struct policy with =
+		resolved("network: deny\npermissions: [github:as-you]\n" PREFIX "{" OK "}\n");
+	struct policy without = resolved("network: deny\n" PREFIX "{" OK "}\n");
+	struct policy other = resolved("network: deny\npermissions: [github:push]\n" PREFIX "{" OK
+				       ", pin: keep}\n");
+	struct credential_list numbers = {0};
+
+	assert_int_equal(credential_list_grow(&numbers, policy_credentials(&without)), 0);
+	assert_int_equal(numbers.n, 1);
+	assert_int_equal(credential_list_grow(&numbers, policy_credentials(&with)), 0);
+	assert_int_equal(numbers.n, 3);
+	assert_int_equal(credential_list_grow(&numbers, policy_credentials(&without)), 0);
+	assert_int_equal(numbers.n, 3);
+	/* Another pin is another credential; push signs in as well, and uploads beside it. */
+	assert_int_equal(credential_list_grow(&numbers, policy_credentials(&other)), 0);
+	assert_int_equal(numbers.n, 5);
+	for (size_t i = 0; i < 3; i++)
+		assert_true(credential_is_same(&numbers.v[i], &policy_credentials(&with)->v[i]));
+	assert_int_equal(numbers.v[3].pin, PIN_KEEP);
+	assert_string_equal(numbers.v[4].host, "uploads.github.com");
+	credential_list_free(&numbers);
+	policy_free(&other);
+	policy_free(&without);
+	policy_free(&with);
 }
 
 static void what_the_person_wrote_for_a_host_stays(void **state)
@@ -322,6 +399,8 @@ int main(void)
 		cmocka_unit_test(one_that_no_request_can_reach_is_said),
 		cmocka_unit_test(permissions_have_their_credentials),
 		cmocka_unit_test(what_the_person_wrote_for_a_host_stays),
+		cmocka_unit_test(what_is_in_force_goes_wherever_the_policy_goes),
+		cmocka_unit_test(numbers_grow_and_are_never_given_again),
 		cmocka_unit_test(every_permission_that_signs_in_has_some),
 		cmocka_unit_test(times_are_read),
 	};

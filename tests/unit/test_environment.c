@@ -6,6 +6,7 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "broker/placeholder.h"
 #include "sandbox/environment.h"
 
 static char *const person[] = {
@@ -75,6 +76,29 @@ static void what_is_added_wins_and_the_last_of_it(void **state)
 	for (char **p = env; *p; p++)
 		n += strncmp(*p, "A=", 2) == 0 || strncmp(*p, "PATH=", 5) == 0;
 	assert_int_equal(n, 2);
+	environment_free(env);
+}
+
+/* In a credential's variable; the person's own --env goes before it. */
+static void a_credential_has_a_placeholder(void **state)
+{
+	static const uint8_t seed[PLACEHOLDER_SEED] = {1};
+	struct credential with[] = {
+		{.host = (char *)"a.example", .name = (char *)"X", .env = (char *)"A_KEY"},
+		{.host = (char *)"b.example", .name = (char *)"X"},
+		{.host = (char *)"c.example", .name = (char *)"X", .env = (char *)"C_KEY"},
+	};
+	const struct credential_list list = {with, sg_array_len(with)};
+	const char *const added[] = {"C_KEY=mine", NULL};
+	struct environment_request r = plain();
+	char **env;
+
+	r.credentials = &list;
+	r.placeholder_seed = seed;
+	r.added = added;
+	env = environment_build(&r);
+	assert_true(placeholder_is_all(span_of_string(environment_get(env, "A_KEY"))));
+	assert_string_equal(environment_get(env, "C_KEY"), "mine");
 	environment_free(env);
 }
 
@@ -174,6 +198,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_the_harmless_passes),
 		cmocka_unit_test(what_is_added_wins_and_the_last_of_it),
+		cmocka_unit_test(a_credential_has_a_placeholder),
 		cmocka_unit_test(root_inside_is_root_in_the_environment),
 		cmocka_unit_test(without_a_path_there_is_the_usual_one),
 		cmocka_unit_test(the_certificates_are_named_for_every_kind_of_program),
