@@ -6,13 +6,15 @@
  *
  * Policies of 100, 10,000 and 1,000,000 names (one in ten a wildcard) are asked
  * for names that are listed, names below a wildcard and names that are not
- * listed, in an order that defeats the caches. Each number is the median of
- * REPEATS (5) runs.
+ * listed, in an order that defeats the caches. Then whether a connection has to
+ * be opened, with 100 rules and every permission that anybody may have on. Each
+ * number is the median of REPEATS (5) runs.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
+#include "policy/inspects.h"
 #include "policy/ruleset.h"
 
 enum { QUESTIONS = 1 << 16, REPEATS_MAX = 99 };
@@ -173,6 +175,61 @@ static void bench_size(size_t names, unsigned repeats)
 	ruleset_free(rs);
 }
 
+/* ---- Whether a connection is opened ---- */
+
+static struct ruleset *compile_with_permissions(void)
+{
+	static const char *const ids[] = {"github",	    "gitlab",	       "bitbucket",
+					  "huggingface",    "install",	       "install:container",
+					  "install:system", "model:anthropic", "error-reports"};
+	const struct policy_sources sources = {.catalogue = catalogue_builtin()};
+	struct ruleset *rs = NULL;
+	struct policy p;
+	struct err e;
+
+	make_policy(&p, 100);
+	for (size_t i = 0; i < sg_array_len(ids); i++)
+		if (policy_add_permission(&p, ids[i], &e))
+			die(1, "%s", e.text);
+	if (policy_resolve(&p, &sources, &e) || !(rs = ruleset_compile(&p, 1, &e)))
+		die(1, "%s", e.text);
+	policy_free(&p);
+	return rs;
+}
+
+static void bench_inspects(const struct ruleset *rs, const char *host, enum inspects_why expected,
+			   unsigned repeats)
+{
+	static const struct addr addr = {{[10] = 0xff, [11] = 0xff, [12] = 93, [15] = 1}};
+	double ns[REPEATS_MAX];
+	struct name name;
+
+	if (name_parse_ascii(host, strlen(host), &name) != NAME_OK)
+		die(1, "%s is no name", host);
+	for (unsigned r = 0; r < repeats; r++) {
+		double start = cpu_ns();
+
+		for (size_t i = 0; i < QUESTIONS; i++)
+			if (policy_inspects(rs, catalogue_builtin(), NULL, &name, &addr, 443) !=
+			    expected)
+				die(1, "%s: an answer was wrong", host);
+		ns[r] = (cpu_ns() - start) / QUESTIONS;
+	}
+	printf("{\"bench\":\"inspects\",\"asked\":\"%s\",\"ns\":%.1f,\"goal_ns\":1000}\n", host,
+	       median(ns, repeats));
+	fflush(stdout);
+}
+
+static void bench_opening(unsigned repeats)
+{
+	struct ruleset *rs = compile_with_permissions();
+
+	bench_inspects(rs, "github.com", INSPECTS_OPERATIONS, repeats);
+	bench_inspects(rs, "n11.region4.example11.com", INSPECTS_NOT, repeats);
+	bench_inspects(rs, "a.b.c.d.unlisted.example.com", INSPECTS_NOT, repeats);
+	ruleset_free(rs);
+}
+
 int main(int argc, char **argv)
 {
 	unsigned repeats = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 5;
@@ -181,5 +238,6 @@ int main(int argc, char **argv)
 		die(2, "bench_decide: REPEATS is a number from 1 to %d", REPEATS_MAX);
 	for (size_t i = 0; i < sg_array_len(sizes); i++)
 		bench_size(sizes[i], repeats);
+	bench_opening(repeats);
 	return 0;
 }

@@ -21,6 +21,8 @@ def rows(one):
     if one["bench"] == "decide":
         what = f"{one['names']:,} names, {one['asked']}"
         yield value("decision", what, "ns", one["ns"], one["goal_ns"])
+    elif one["bench"] == "inspects":
+        yield value("opened or not", one["asked"], "ns", one["ns"], one["goal_ns"])
     elif one["bench"] == "compile":
         names = f"{one['names']:,} names"
         yield value("compile", names, "s", one["seconds"], one["goal_seconds"])
