@@ -43,10 +43,18 @@ void authorities_free(struct authorities *all)
 
 /* ---- One more ---- */
 
+enum { DAY = 24 * 60 * 60, RENEW_SHARE = 8 };
+
+/* Clients that begin now will go on with it for a while. */
+static bool is_lasting(const struct authorities *all, size_t i)
+{
+	return authority_end(all->v[i]) - time(NULL) > (time_t)all->days * DAY / RENEW_SHARE;
+}
+
 static bool is_covered(const struct authorities *all, const char *pattern)
 {
 	for (size_t i = 0; i < all->n; i++)
-		if (authority_covers(all->v[i], pattern))
+		if (is_lasting(all, i) && authority_covers(all->v[i], pattern))
 			return true;
 	return false;
 }
@@ -54,9 +62,16 @@ static bool is_covered(const struct authorities *all, const char *pattern)
 static bool is_any_covered(const struct authorities *all)
 {
 	for (size_t i = 0; i < all->n; i++)
-		if (!all->names[i])
+		if (is_lasting(all, i) && !all->names[i])
 			return true;
 	return false;
+}
+
+static void drop_expired(struct authorities *all)
+{
+	for (size_t i = all->n; i-- > 0;)
+		if (authority_end(all->v[i]) <= time(NULL))
+			drop(all, i);
 }
 
 static bool are_covered(const struct authorities *all, char *const *names)
@@ -124,6 +139,7 @@ int authorities_cover(struct authorities *all, char *const *names, struct err *e
 
 	if (is_any_covered(all) || (all->n && are_covered(all, names)))
 		return 0;
+	drop_expired(all);
 	if (!names || !names[0])
 		return add(all, NULL, e);
 	another = names_for_another(all, names);
@@ -137,7 +153,7 @@ int authorities_cover(struct authorities *all, char *const *names, struct err *e
 struct authority *authorities_find(const struct authorities *all, const struct name *name)
 {
 	for (size_t i = 0; i < all->n; i++)
-		if (authority_may_sign(all->v[i], name))
+		if (authority_end(all->v[i]) > time(NULL) && authority_may_sign(all->v[i], name))
 			return all->v[i];
 	return all->v[0];
 }

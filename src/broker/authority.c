@@ -7,8 +7,7 @@
  *
  * A leaf is good for LEAF_DAYS, is not older than the CA, and does not outlive it. One that has
  * less than a day left is made anew, unless it ends with the CA. When the CA has expired there
- * are no leaves any more: clients have this CA from the start of the sandbox, and another would
- * be none to them.
+ * are no leaves of it any more; its successor was made long before (authorities.h).
  */
 #include "broker/authority.h"
 
@@ -171,6 +170,11 @@ struct span authority_certificate(const struct authority *a)
 SSL_CTX *authority_context(const struct authority *a)
 {
 	return a->context;
+}
+
+time_t authority_end(const struct authority *a)
+{
+	return a->validity.to;
 }
 
 bool authority_may_sign(const struct authority *a, const struct name *name)

@@ -9,6 +9,8 @@
 #ifndef SG_BROKER_AUTHORITY_H
 #define SG_BROKER_AUTHORITY_H
 
+#include <time.h>
+
 #include <openssl/types.h>
 
 #include "base/err.h"
@@ -29,6 +31,9 @@ struct authority *authority_new(const char *sandbox, char *const *names, unsigne
 void authority_free(struct authority *a); /* after the connections that it was given to */
 
 struct span authority_certificate(const struct authority *a); /* PEM */
+
+/* In seconds since 1970: from then on it signs nothing. */
+time_t authority_end(const struct authority *a);
 
 /* Was it made for the name? And for all names of a pattern, written as for authority_new()? */
 bool authority_may_sign(const struct authority *a, const struct name *name);

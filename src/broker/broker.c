@@ -25,7 +25,7 @@
 #include "broker/refresher.h"
 #include "broker/vault.h"
 
-enum { TIMERS_MAX = CONNECTIONS_MAX + REFRESHER_TIMERS };
+enum { TIMERS_MAX = CONNECTIONS_MAX + RENEWAL_TIMERS + REFRESHER_TIMERS };
 
 static void set_rules(struct broker *b, const struct broker_setup *s)
 {
@@ -117,6 +117,7 @@ int broker_main(const struct broker_setup *s)
 	}
 	if (!broker_control_say_authority(&broker, "ready"))
 		return EXIT_FAILURE;
+	broker_control_renew_daily(&broker);
 	r = loop_run(broker.loop);
 	end(&broker);
 	return r == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

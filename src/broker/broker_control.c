@@ -57,6 +57,24 @@ bool broker_control_say_authority(const struct broker *b, const char *op)
 	return said;
 }
 
+/* A sandbox may run for longer than its authority is good for. */
+static void renew(struct timer *t)
+{
+	enum { DAY_MS = 24 * 60 * 60 * 1000 };
+	struct broker *b = sg_container_of(t, struct broker, renewal);
+	struct err e;
+
+	if (broker_control_cover_names(b, b->ruleset, &e) > 0)
+		broker_control_say_authority(b, "authority");
+	loop_timer_set(b->loop, t, mono_add_ms(loop_now(b->loop), DAY_MS));
+}
+
+void broker_control_renew_daily(struct broker *b)
+{
+	b->renewal.expired = renew;
+	renew(&b->renewal);
+}
+
 static void use_rules(struct broker *b, struct ruleset *rules)
 {
 	struct ruleset *before = b->ruleset;

@@ -18,6 +18,10 @@ struct requests *broker_control_new(struct broker *b, int fd);
  */
 int broker_control_cover_names(struct broker *b, const struct ruleset *rules,
 			       struct err *e) sg_must_check;
+enum { RENEWAL_TIMERS = 1 };
+
+/* Does it again every day, from now on, and tells. */
+void broker_control_renew_daily(struct broker *b);
 /* {"op":op,"authority":PEM of all}. False when the supervisor is gone. */
 bool broker_control_say_authority(const struct broker *b, const char *op);
 

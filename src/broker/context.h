@@ -18,6 +18,7 @@ struct broker {
 	struct patience patience;
 	struct tls_store *store;
 	struct authorities *authorities;
+	struct timer renewal; /* of them */
 	struct connections *connections;
 	struct gate_door *door;
 	struct requests *control;
