@@ -33,6 +33,7 @@
 #include "gate/quota.h"
 #include "gate/token_dials.h"
 #include "gate/tunnels.h"
+#include "io/message_socket.h"
 #include "io/passed_fd.h"
 
 enum { AT_ONCE = 64 }; /* messages; then packets have their turn */
@@ -44,8 +45,7 @@ enum { ALLOW_MAX = 1024 * 1024, ALLOW_MIN = 4096, ALLOW_SHARE = 16 };
 enum { SLOT_BITS = 10 };
 _Static_assert(1 << SLOT_BITS == GATE_CONNECTIONS_MAX, "a number holds every place");
 
-const int broker_door_syscalls[] = {SCMP_SYS(sendmsg),	  SCMP_SYS(sendto), SCMP_SYS(fcntl),
-				    SCMP_SYS(getsockopt), SCMP_SYS(close),  -1};
+const int broker_door_syscalls[] = {SCMP_SYS(sendmsg), SCMP_SYS(recvfrom), SCMP_SYS(close), -1};
 
 enum handed_state { HANDED_FREE, HANDED_OPEN, HANDED_CUT };
 
@@ -461,25 +461,13 @@ void broker_door_rejudge(struct broker_door *d)
 	}
 }
 
-/* A stream would run messages into each other. */
-static bool is_message_socket(int fd)
-{
-	int domain = 0, type = 0;
-	socklen_t n = sizeof(type);
-
-	return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &n) == 0 && type == SOCK_SEQPACKET &&
-	       getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &n) == 0 && domain == AF_UNIX;
-}
-
 int broker_door_connect(struct broker_door *d, int fd, struct err *e)
 {
-	int own, r;
+	int own = message_socket_keep(fd, "the broker's", e);
+	int r;
 
-	if (!is_message_socket(fd))
-		return err_set(e, "the broker's end is no SOCK_SEQPACKET socket");
-	own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (own < 0)
-		return err_set(e, "the broker's end cannot be kept: %s", strerror(errno));
+		return -1;
 	lose_broker(d);
 	r = loop_add(d->gate->loop, &d->watch, own, EPOLLIN);
 	if (r == 0)

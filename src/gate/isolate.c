@@ -22,6 +22,7 @@
 #include "gate/resolver.h"
 #include "gate/tun.h"
 #include "io/loop.h"
+#include "io/message_socket.h"
 #include "io/passed_fd.h"
 #include "io/requests.h"
 #include "io/sealed_memory.h"
@@ -72,11 +73,11 @@ static const int sanitizer_syscalls[] = {
 };
 
 static const int *const allowed[] = {
-	base_syscalls,		loop_syscalls,	    sanitizer_syscalls,	  tun_syscalls,
-	pipes_syscalls,		flow_syscalls,	    handshake_syscalls,	  dial_syscalls,
-	relay_syscalls,		datagrams_syscalls, datagram_io_syscalls, requests_syscalls,
-	sealed_memory_syscalls, passed_fd_syscalls, publish_syscalls,	  resolver_syscalls,
-	broker_door_syscalls,
+	base_syscalls,		loop_syscalls,		 sanitizer_syscalls,   tun_syscalls,
+	pipes_syscalls,		flow_syscalls,		 handshake_syscalls,   dial_syscalls,
+	relay_syscalls,		datagrams_syscalls,	 datagram_io_syscalls, requests_syscalls,
+	sealed_memory_syscalls, passed_fd_syscalls,	 publish_syscalls,     resolver_syscalls,
+	broker_door_syscalls,	message_socket_syscalls,
 };
 
 extern char **environ;
