@@ -22,10 +22,11 @@
 #include "broker/context.h"
 #include "broker/credential_control.h"
 #include "broker/gate_door.h"
+#include "broker/parent.h"
 #include "broker/refresher.h"
 #include "broker/vault.h"
 
-enum { TIMERS_MAX = CONNECTIONS_MAX + RENEWAL_TIMERS + REFRESHER_TIMERS };
+enum { TIMERS_MAX = CONNECTIONS_MAX + RENEWAL_TIMERS + REFRESHER_TIMERS + PARENT_TUNNELS_MAX };
 
 static void set_rules(struct broker *b, const struct broker_setup *s)
 {
@@ -75,6 +76,8 @@ static int make_parts(struct broker *b, const struct broker_setup *s, struct err
 		return -1;
 	b->control = broker_control_new(b, BROKER_CONTROL);
 	b->door = gate_door_new(b);
+	if (s->parent.is_there && !(b->parent = parent_new(b, &s->parent, e)))
+		return -1;
 	return b->control && b->door ? 0 : err_set(e, "the broker cannot watch its sockets");
 }
 
@@ -90,6 +93,7 @@ static void end(struct broker *b)
 {
 	connections_free(b->connections);
 	refresher_free(b->refresher);
+	parent_free(b->parent);
 	gate_door_free(b->door);
 	requests_free(b->control);
 	vault_free(b->rules.vault);
@@ -117,6 +121,8 @@ int broker_main(const struct broker_setup *s)
 	}
 	if (!broker_control_say_authority(&broker, "ready"))
 		return EXIT_FAILURE;
+	if (broker.parent)
+		parent_ask_password(broker.parent);
 	broker_control_renew_daily(&broker);
 	r = loop_run(broker.loop);
 	end(&broker);

@@ -17,6 +17,13 @@
 #include "broker/placeholder.h"
 #include "policy/permission.h"
 
+/* The proxy that the host has to use, which the gate connects to. */
+struct broker_parent {
+	bool is_there;
+	bool has_password; /* which is asked for after `ready` */
+	const char *user;  /* NULL: it is told no name */
+};
+
 struct broker_setup {
 	const char *sandbox; /* its name, for remedies and the authority */
 	int control;	     /* SOCK_SEQPACKET to the supervisor */
@@ -26,6 +33,7 @@ struct broker_setup {
 	const struct host_prefixes *host;
 	const struct catalogue *catalogue; /* lives as long as the process */
 	struct span bundle;		   /* PEM: whom the host trusts */
+	struct broker_parent parent;
 	unsigned authority_days;
 	uint8_t placeholder_seed[PLACEHOLDER_SEED]; /* of the sandbox: the same for each broker */
 	struct ring *ring; /* audit/record.h, of the broker's own; NULL: nothing is kept */

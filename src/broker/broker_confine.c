@@ -10,6 +10,7 @@
 #include "broker/credential_control.h"
 #include "broker/gate_door.h"
 #include "broker/link.h"
+#include "broker/parent.h"
 #include "io/loop.h"
 #include "io/passed_fd.h"
 #include "io/requests.h"
@@ -30,6 +31,7 @@ static const int base_syscalls[] = {
 static const int *const allowed[] = {
 	base_syscalls,	   loop_syscalls,      link_syscalls,	       gate_door_syscalls,
 	requests_syscalls, passed_fd_syscalls, sealed_memory_syscalls, credential_control_syscalls,
+	parent_syscalls,
 };
 
 /* Where an argument decides: no memory is executable, fcntl sets no owner. */

@@ -24,6 +24,7 @@ struct broker {
 	struct requests *control;
 	const uint8_t *placeholder_seed; /* of the setup */
 	struct refresher *refresher;
+	struct parent *parent;	  /* NULL: the host has to use none */
 	uint8_t asked[VAULT_MAX]; /* which sources the supervisor was asked for */
 	bool told[VAULT_MAX];	  /* that the token endpoint fails */
 };

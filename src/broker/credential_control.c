@@ -6,6 +6,7 @@
 #include <seccomp.h>
 
 #include "broker/locked.h"
+#include "broker/parent.h"
 #include "broker/refresher.h"
 
 const int credential_control_syscalls[] = {SCMP_SYS(read), -1};
@@ -142,22 +143,56 @@ static int put(struct vault *v, size_t i, const struct request *r, struct span p
 				   : vault_put_source(v, i, printed, r->e);
 }
 
+/* What the pipe brought, in locked memory; NULL: it brought nothing. */
+static uint8_t *read_printed(const struct request *r, struct buf *printed)
+{
+	uint8_t *p = locked_new(PRINTED_MAX + 1, r->e);
+
+	if (!p)
+		return NULL;
+	*printed = buf_of(p, PRINTED_MAX + 1);
+	if (read_pipe(r->passed, printed, r->e) == 0)
+		return p;
+	locked_free(p, PRINTED_MAX + 1);
+	return NULL;
+}
+
+static bool is_for_parent(const struct broker *b, const struct request *r)
+{
+	const char *part = json_string_value(json_object_get(r->object, "part"));
+
+	return b->parent && part && strcmp(part, PARENT_PART) == 0;
+}
+
+static json_t *take_password(const struct broker *b, const struct request *r)
+{
+	struct buf printed;
+	uint8_t *p = read_printed(r, &printed);
+	int rc;
+
+	if (!p) {
+		parent_fail_password(b->parent);
+		return NULL;
+	}
+	rc = parent_put_password(b->parent, buf_span(&printed), r->e);
+	locked_free(p, PRINTED_MAX + 1);
+	return rc == 0 ? json_object() : NULL;
+}
+
 json_t *credential_control_secret(void *ctx, const struct request *r)
 {
 	struct broker *b = ctx;
-	uint8_t *p;
 	struct buf printed;
+	int result = -1;
+	uint8_t *p;
 	size_t i;
-	int result;
 
+	if (is_for_parent(b, r))
+		return take_password(b, r);
 	if (!find_credential(b, r, &i))
 		return NULL;
-	p = locked_new(PRINTED_MAX + 1, r->e);
-	if (!p)
-		return NULL;
-	printed = buf_of(p, PRINTED_MAX + 1);
-	result = read_pipe(r->passed, &printed, r->e);
-	if (result == 0)
+	p = read_printed(r, &printed);
+	if (p)
 		result = put(b->rules.vault, i, r, buf_span(&printed));
 	locked_free(p, PRINTED_MAX + 1);
 	if (result != 0)
@@ -172,6 +207,10 @@ json_t *credential_control_failed(void *ctx, const struct request *r)
 	const char *why = json_string_value(json_object_get(r->object, "why"));
 	size_t i;
 
+	if (is_for_parent(b, r)) {
+		parent_fail_password(b->parent);
+		return json_object();
+	}
 	if (!find_credential(b, r, &i))
 		return NULL;
 	vault_fail(b->rules.vault, i, why ? why : "its source failed");

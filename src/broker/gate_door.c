@@ -23,8 +23,10 @@
 
 #include "broker/context.h"
 #include "broker/link.h"
+#include "broker/parent.h"
 #include "broker/refresher.h"
 #include "io/gate_message.h"
+#include "io/message_socket.h"
 #include "io/passed_fd.h"
 
 enum { AT_ONCE = 64 }; /* messages; then the connections have their turn */
@@ -102,6 +104,20 @@ bool gate_door_tell(struct gate_door *d, enum gate_message_kind kind, uint32_t c
 	return kind != GATE_MOVED;
 }
 
+void gate_door_answer_tunnel(struct gate_door *d, uint32_t number, int error)
+{
+	struct gate_message m = {
+		.kind = GATE_TUNNELLED, .number = number, .error = (uint32_t)error};
+	uint8_t octets[GATE_MESSAGE_MAX];
+	struct buf b = buf_of(octets, sizeof(octets));
+
+	if (d->watch.fd < 0)
+		return;
+	gate_message_print(&m, &b);
+	if (d->first || !say(d, buf_span(&b)))
+		owe(d, buf_span(&b));
+}
+
 /* ---- From the gate ---- */
 
 /* A connected TCP socket that does not block; else a read of it could hold the broker. */
@@ -157,6 +173,18 @@ static bool take_dialled(struct gate_door *d, const struct gate_message *m, cons
 	return true;
 }
 
+static bool take_tunnel(struct gate_door *d, const struct gate_message *m, const int *fds)
+{
+	struct parent *p = d->broker->parent;
+
+	if (!p || fds[0] < 0 || fds[1] >= 0 || !is_sound_socket(fds[0])) {
+		gate_door_answer_tunnel(d, m->number, ECONNREFUSED);
+		return false;
+	}
+	parent_take(p, m, fds[0]);
+	return true;
+}
+
 static bool take_message(struct gate_door *d, struct span octets, const int *fds)
 {
 	struct connections *all = d->broker->connections;
@@ -170,6 +198,8 @@ static bool take_message(struct gate_door *d, struct span octets, const int *fds
 		gate_door_tell(d, GATE_ENDED, m.connection, 0, 0);
 	if (m.kind == GATE_DIALLED)
 		return take_dialled(d, &m, fds);
+	if (m.kind == GATE_TUNNEL)
+		return take_tunnel(d, &m, fds);
 	if (m.kind == GATE_MAY && fds[0] < 0)
 		connections_may_read(all, m.connection, m.out);
 	if (m.kind == GATE_CUT && fds[0] < 0)
@@ -186,6 +216,7 @@ static void disconnect(struct gate_door *d)
 		forget_first(d);
 	connections_reset(d->broker->connections);
 	refresher_cut(d->broker->refresher);
+	parent_forget(d->broker->parent);
 }
 
 /* False: there is no more now. */
@@ -231,25 +262,13 @@ struct gate_door *gate_door_new(struct broker *b)
 	return d;
 }
 
-/* A stream would run messages into each other. */
-static bool is_message_socket(int fd)
-{
-	int domain = 0, type = 0;
-	socklen_t n = sizeof(type);
-
-	return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &n) == 0 && type == SOCK_SEQPACKET &&
-	       getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &n) == 0 && domain == AF_UNIX;
-}
-
 int gate_door_connect(struct gate_door *d, int fd, struct err *e)
 {
-	int own, r;
+	int own = message_socket_keep(fd, "the gate's", e);
+	int r;
 
-	if (!is_message_socket(fd))
-		return err_set(e, "the gate's end is no SOCK_SEQPACKET socket");
-	own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (own < 0)
-		return err_set(e, "the gate's end cannot be kept: %s", strerror(errno));
+		return -1;
 	disconnect(d);
 	r = loop_add(d->broker->loop, &d->watch, own, EPOLLIN);
 	if (r == 0)

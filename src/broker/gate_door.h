@@ -35,6 +35,9 @@ int gate_door_dial(struct gate_door *d, const struct handover *peer, uint32_t *d
 bool gate_door_tell(struct gate_door *d, enum gate_message_kind kind, uint32_t connection,
 		    uint64_t out, uint64_t in);
 
+/* The answer to GATE_TUNNEL: 0 or an errno. */
+void gate_door_answer_tunnel(struct gate_door *d, uint32_t number, int error);
+
 /*
  * Asks for a connection to the token endpoint of a credential; refresher_dialled() is called with
  * `*dial`. 0 or -errno.

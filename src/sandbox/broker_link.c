@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/broker_link.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "audit/refusals.h"
+#include "broker/parent.h"
+
+enum { STATUS_PROXY_AUTHENTICATION = 407 };
 
 /* ---- What it says unasked ---- */
 
@@ -22,6 +26,7 @@ static void keep_authority(struct broker_link *b, const json_t *message)
 static const char *const parts[] = {
 	[BROKER_SECRET_SOURCE] = "source",
 	[BROKER_SECRET_CLIENT] = "client-secret",
+	[BROKER_SECRET_PARENT] = PARENT_PART,
 };
 _Static_assert(sg_array_len(parts) == BROKER_SECRETS, "each has a word");
 
@@ -54,6 +59,26 @@ static void keep_failure(struct broker_link *b, int number, const char *why)
 	b->failing[number] = strdup(why);
 }
 
+static void keep_parent_trouble(struct broker_link *b, const char *why)
+{
+	free(b->parent_trouble);
+	b->parent_trouble = strdup(why);
+}
+
+static void keep_parent_status(struct broker_link *b, json_int_t status)
+{
+	char why[256];
+
+	if (status < 100 || status > 999)
+		return;
+	snprintf(why, sizeof(why), "it answers with status %d%s", (int)status,
+		 status == STATUS_PROXY_AUTHENTICATION
+			 ? ": the user of `upstream_proxy` or the password of "
+			   "`upstream_proxy_from` is not what it wants"
+			 : "");
+	keep_parent_trouble(b, why);
+}
+
 static void heard(void *ctx, const json_t *message)
 {
 	const char *op = json_string_value(json_object_get(message, "op"));
@@ -62,6 +87,8 @@ static void heard(void *ctx, const json_t *message)
 		keep_authority(ctx, message);
 	else if (op && strcmp(op, "wanted") == 0)
 		keep_wanted(ctx, message);
+	else if (op && strcmp(op, "parent-refused") == 0)
+		keep_parent_status(ctx, json_integer_value(json_object_get(message, "status")));
 	else if (op && strcmp(op, "failing") == 0)
 		keep_failure(ctx, number_of(message),
 			     json_string_value(json_object_get(message, "why")));
@@ -76,6 +103,14 @@ void broker_link_take_wanted(struct broker_link *b, size_t number, enum broker_s
 {
 	if (number < VAULT_MAX)
 		b->wanted[part][number] = false;
+}
+
+char *broker_link_take_parent_trouble(struct broker_link *b)
+{
+	char *why = b->parent_trouble;
+
+	b->parent_trouble = NULL;
+	return why;
 }
 
 char *broker_link_take_authority(struct broker_link *b)
@@ -116,6 +151,8 @@ static void forget(struct broker_link *b)
 	credential_list_free(&b->credentials);
 	free(b->authority);
 	b->authority = NULL;
+	free(b->parent_trouble);
+	b->parent_trouble = NULL;
 	memset(b->wanted, 0, sizeof(b->wanted));
 	memset(b->told, 0, sizeof(b->told));
 	for (size_t i = 0; i < VAULT_MAX; i++) {
@@ -233,6 +270,8 @@ void broker_link_give_secret(struct broker_link *b, size_t number, enum broker_s
 void broker_link_fail_secret(struct broker_link *b, size_t number, enum broker_secret part,
 			     const char *why)
 {
+	if (part == BROKER_SECRET_PARENT)
+		keep_parent_trouble(b, why);
 	keep_failure(b, (int)number, why);
 	settle(b,
 	       json_pack("{s:s, s:I, s:s, s:s}", "op", "secret-failed", "credential",

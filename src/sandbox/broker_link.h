@@ -16,8 +16,16 @@
 #include "broker/vault.h"
 #include "sandbox/process_link.h"
 
-/* What of a credential the broker may want: its source, or the secret of an OAuth client. */
-enum broker_secret { BROKER_SECRET_SOURCE, BROKER_SECRET_CLIENT, BROKER_SECRETS };
+/*
+ * What the broker may want: the source of a credential, the secret of its OAuth client, or, by the
+ * number 0, the password of the parent proxy.
+ */
+enum broker_secret {
+	BROKER_SECRET_SOURCE,
+	BROKER_SECRET_CLIENT,
+	BROKER_SECRET_PARENT,
+	BROKER_SECRETS
+};
 
 struct broker_link {
 	struct process_link process;
@@ -27,6 +35,7 @@ struct broker_link {
 	bool wanted[BROKER_SECRETS][VAULT_MAX];
 	char *failing[VAULT_MAX];  /* why no secret could be had for it; NULL: nothing new */
 	mono_t told[VAULT_MAX];	   /* when that was last told */
+	char *parent_trouble;	   /* why the parent proxy carries nothing; NULL: nothing new */
 	char *authority;	   /* PEM, unchecked; NULL: nothing new */
 	struct refusals *refusals; /* of the requests of all brokers of this link; NULL: none yet */
 };
@@ -59,6 +68,9 @@ int broker_link_set_policy(struct broker_link *b, const struct policy *p, uint64
 /* Is that secret wanted? And: it is seen to. */
 bool broker_link_wants(const struct broker_link *b, size_t number, enum broker_secret part);
 void broker_link_take_wanted(struct broker_link *b, size_t number, enum broker_secret part);
+
+/* Why the parent proxy carries nothing, the caller's, or NULL: nothing new. */
+char *broker_link_take_parent_trouble(struct broker_link *b);
 
 /* What its authorities are now, the caller's, or NULL: nothing new. */
 char *broker_link_take_authority(struct broker_link *b);

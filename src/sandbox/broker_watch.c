@@ -29,7 +29,8 @@ enum { AUTHORITY_DAYS = 397 };
 bool broker_watch_is_missing(const struct supervisor *s, const struct policy *p,
 			     const struct catalogue *c)
 {
-	return s->networked && !broker_link_is_there(&s->broker) && policy_needs_broker(p, c);
+	return s->networked && !broker_link_is_there(&s->broker) &&
+	       (s->parent.proxy.n || policy_needs_broker(p, c));
 }
 
 /* ---- Start ---- */
@@ -44,6 +45,7 @@ int broker_watch_begin(struct supervisor *s, struct ruleset *rules, const struct
 		.host = &s->host.prefixes,
 		.catalogue = c,
 		.bundle = ca_bundle_host(&s->ca),
+		.parent = s->parent.broker,
 		.authority_days = AUTHORITY_DAYS,
 		.wake = s->log.wake,
 		.patience = PATIENCE_USUAL,
@@ -133,6 +135,19 @@ static void tell_failures(struct supervisor *s)
 	}
 }
 
+static void tell_parent_trouble(struct supervisor *s)
+{
+	_cleanup_free_ char *trouble = broker_link_take_parent_trouble(&s->broker);
+	struct err why;
+
+	if (!trouble)
+		return;
+	err_set(&why, "%s", trouble);
+	log_note_credential_failure(s, "upstream_proxy", &why);
+	err_prefix(&why, "nothing leaves through the parent proxy (upstream_proxy)");
+	supervisor_say(&why);
+}
+
 void broker_watch_act(struct supervisor *s)
 {
 	struct err e;
@@ -145,6 +160,7 @@ void broker_watch_act(struct supervisor *s)
 	}
 	secret_fetch_begin(&s->fetches, &s->broker, &s->keep, &s->live.policy, mono_now());
 	tell_failures(s);
+	tell_parent_trouble(s);
 }
 
 void broker_watch_follow_log(struct supervisor *s)

@@ -220,13 +220,16 @@ static int take_secrets(struct supervisor *s, struct err *e)
 	if (getrandom(s->placeholder_seed, sizeof(s->placeholder_seed), 0) !=
 	    sizeof(s->placeholder_seed))
 		return err_set(e, "random octets for placeholders: %s", err_why(errno));
-	return secret_keep_take(&s->keep, policy_credentials(&s->live.policy), e);
+	s->fetches.parent_from = s->options->sources->settings.upstream_proxy_from;
+	return secret_keep_take(&s->keep, policy_credentials(&s->live.policy),
+				s->fetches.parent_from, e);
 }
 
 /* The broker makes itself ready while the rest is made. */
 static int begin_broker(struct supervisor *s, struct err *e)
 {
-	if (host_state_open(&s->host, &s->options->sources->settings, e))
+	if (host_state_open(&s->host, &s->options->sources->settings, e) ||
+	    parent_state_read(&s->parent, &s->options->sources->settings, e))
 		return -1;
 	if (!broker_watch_is_missing(s, &s->live.policy, s->options->sources->catalogue))
 		return 0;

@@ -42,11 +42,29 @@ static bool is_in_force(const struct policy *p, const struct credential *c)
 	return false;
 }
 
-static const char *source_of(const struct credential *c, enum broker_secret part)
+/* NULL: there is none, or no more. `*host` gets whose it is. */
+static const char *source_of(const struct secret_fetches *f, const struct broker_link *b,
+			     const struct policy *policy, const struct secret_fetch *s,
+			     const char **host)
 {
-	if (part == BROKER_SECRET_SOURCE)
+	const struct credential *c;
+
+	*host = "";
+	if (s->part == BROKER_SECRET_PARENT)
+		return f->parent_from;
+	c = &b->credentials.v[s->number];
+	*host = c->host;
+	if (!is_in_force(policy, c))
+		return NULL;
+	if (s->part == BROKER_SECRET_SOURCE)
 		return c->from;
 	return c->refresh ? c->refresh->client_secret : NULL;
+}
+
+/* How many may be wanted of a part. */
+static size_t count(const struct broker_link *b, enum broker_secret part)
+{
+	return part == BROKER_SECRET_PARENT ? 1 : b->credentials.n;
 }
 
 static void give(const struct secret_fetch *s, struct broker_link *b, int fd, const struct err *e)
@@ -61,14 +79,14 @@ static void give(const struct secret_fetch *s, struct broker_link *b, int fd, co
 
 /* Begins it, or answers at once. */
 static void begin(struct secret_fetch *s, struct broker_link *b, const struct secret_keep *keep,
-		  const struct credential *c)
+		  const char *host)
 {
 	struct err e;
 	int fd = -1;
 
 	if (secret_keep_has_kind(s->from))
 		fd = secret_keep_open(keep, s->from, &e);
-	else if (secret_reader_start(&s->reader, s->from, c->host, &e) == 0)
+	else if (secret_reader_start(&s->reader, s->from, host, &e) == 0)
 		return;
 	give(s, b, fd, &e);
 }
@@ -77,11 +95,10 @@ static void begin_number(struct secret_fetches *f, struct broker_link *b,
 			 const struct secret_keep *keep, const struct policy *policy,
 			 struct secret_fetch *s, mono_t now)
 {
-	const struct credential *c = &b->credentials.v[s->number];
-	const char *from = source_of(c, s->part);
+	const char *host, *from = source_of(f, b, policy, s, &host);
 	struct err e;
 
-	if (!from || !is_in_force(policy, c)) {
+	if (!from) {
 		err_set(&e, "the policy does not have it any more");
 		give(s, b, -1, &e);
 		return;
@@ -94,14 +111,14 @@ static void begin_number(struct secret_fetches *f, struct broker_link *b,
 	}
 	s->used = true;
 	s->rest_until = mono_add_ms(now, SECRET_FETCH_REST_MS);
-	begin(s, b, keep, c);
+	begin(s, b, keep, host);
 }
 
 void secret_fetch_begin(struct secret_fetches *f, struct broker_link *b,
 			const struct secret_keep *keep, const struct policy *policy, mono_t now)
 {
 	for (int part = 0; part < BROKER_SECRETS; part++)
-		for (size_t i = 0; i < b->credentials.n; i++) {
+		for (size_t i = 0; i < count(b, part); i++) {
 			struct secret_fetch *s = find_free(f);
 
 			if (!s)

@@ -27,6 +27,7 @@ struct secret_fetch {
 };
 
 struct secret_fetches {
+	const char *parent_from; /* of the parent proxy's password; NULL: none. Borrowed */
 	struct secret_fetch v[SECRET_FETCHES_MAX];
 };
 

@@ -75,10 +75,11 @@ static void move_one(struct secret_keep *k, const struct kept *v)
 	unsetenv(v->name);
 }
 
-int secret_keep_take(struct secret_keep *k, const struct credential_list *list, struct err *e)
+int secret_keep_take(struct secret_keep *k, const struct credential_list *list, const char *other,
+		     struct err *e)
 {
 	*k = (struct secret_keep){0};
-	if (name_all(k, list, e))
+	if (name_all(k, list, e) || name_one(k, other, e))
 		return -1;
 	if (k->n_kept == 0)
 		return 0;

@@ -26,10 +26,10 @@ struct secret_keep {
 };
 
 /*
- * Moves the variables that the credentials name out of the environment of this process. One that is
+ * Moves the variables that the credentials name, and `other` (a source, or NULL), out of the environment of this process. One that is
  * not set is not kept. 0, or -1 with the message; secret_keep_free() in both cases.
  */
-int secret_keep_take(struct secret_keep *k, const struct credential_list *list,
+int secret_keep_take(struct secret_keep *k, const struct credential_list *list, const char *other,
 		     struct err *e) sg_must_check;
 
 /* Is it one of the sources that are kept here? */

@@ -43,7 +43,10 @@ void settings_free(struct settings *s)
 {
 	string_list_free(s->permissions);
 	string_list_free(s->anchor_command);
+	string_list_free(s->no_proxy);
 	free(s->anchor_file);
+	free(s->upstream_proxy);
+	free(s->upstream_proxy_from);
 	settings_init(s);
 }
 

@@ -35,6 +35,9 @@ struct settings {
 	uint64_t connections_mb; /* audit.connections_mb: 64, of the connection log in all */
 	struct endpoint resolver[SETTINGS_RESOLVERS_MAX]; /* resolver: instead of the host's own */
 	size_t n_resolver;
+	char *upstream_proxy;	   /* upstream_proxy: the host's own way out; NULL: none */
+	char *upstream_proxy_from; /* where its password comes from (policy/secret_from.h), or NULL */
+	char **no_proxy;	   /* no_proxy: what goes without it; NULL: nothing */
 	uint8_t from[SETTINGS_KEYS_MAX]; /* enum setting_from, by setting_index() */
 };
 

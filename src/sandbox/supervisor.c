@@ -215,6 +215,7 @@ int supervisor_start_gate(struct supervisor *s, struct err *e)
 		.rules = s->live.rules,
 		.host = &s->host.prefixes,
 		.resolver = &s->host.resolver,
+		.parent = s->parent.proxy.n ? &s->parent.proxy : NULL,
 		.catalogue = live_policy_sources(&s->live, s->options).catalogue,
 		.ring = s->log.ring,
 		.wake = s->log.wake,

@@ -28,6 +28,7 @@
 #include "sandbox/live_policy.h"
 #include "sandbox/log_link.h"
 #include "sandbox/mount_check.h"
+#include "sandbox/parent_state.h"
 #include "sandbox/planted.h"
 #include "sandbox/restarts.h"
 #include "sandbox/run.h"
@@ -66,6 +67,7 @@ struct supervisor {
 	struct broker_link broker; /* none, unless the policy needs one */
 	bool broker_knows_full;	   /* that the audit log cannot be written */
 	struct restarts broker_restarts;
+	struct parent_state parent;
 	struct record_totals requests_before; /* what brokers of earlier runs have counted */
 	struct secret_keep keep;
 	struct secret_fetches fetches;

@@ -54,7 +54,9 @@ def test_a_setting_is_set_shown_and_taken_back(world, sandgate, person):
     (["defaults.permissions", "-error-reports"], "stands after \"--\""),
     (["audit.anchor", "ftp:x"], "an anchor is"),
     (["resolver", "example.com"], "no address of a resolver"),
-    (["upstream_proxy", "http://p:3128"], "not in this version"),
+    (["upstream_proxy", "http://me:word@p:3128"], "a password does not belong"),
+    (["upstream_proxy", "https://p:3128"], "scheme http"),
+    (["no_proxy", "a..b"], "write a host"),
     (["pcap.max_mb", "4"], "not in this version"),
 ])
 def test_what_could_not_be_used_is_not_set(world, sandgate, argv, says):

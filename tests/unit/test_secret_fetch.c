@@ -103,7 +103,7 @@ static int begin(void **state)
 	setenv("SG_TEST_CLIENT", "client-s3cret", 1);
 	policy_init(&policy);
 	if (credential_list_copy(&list, &policy.credentials) ||
-	    secret_keep_take(&keep, &list, &e) ||
+	    secret_keep_take(&keep, &list, NULL, &e) ||
 	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return -1;
 	told = pair[0];

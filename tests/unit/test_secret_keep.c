@@ -44,7 +44,7 @@ static int begin(void **state)
 	setenv("SG_TEST_EMPTY", "", 1);
 	setenv("SG_TEST_LARGE", large, 1);
 	setenv("SG_TEST_OTHER", "stays", 1);
-	return secret_keep_take(&keep, &list, &e);
+	return secret_keep_take(&keep, &list, NULL, &e);
 }
 
 static int end(void **state)
@@ -126,7 +126,7 @@ static int show_itself(void)
 	struct err e;
 	ssize_t n;
 
-	if (secret_keep_take(&keep, &list, &e))
+	if (secret_keep_take(&keep, &list, NULL, &e))
 		return 2;
 	n = read(fd, shown, sizeof(shown));
 	if (n <= 0 || !memmem(shown, (size_t)n, "stays", 5))

@@ -135,7 +135,12 @@ static void what_is_not_understood_is_refused_with_its_place(void **state)
 		{"resolver: [1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,"
 		 "1.1.1.1]\n",
 		 "f:1:11: more than 8 resolvers"},
-		{"upstream_proxy: x\n", "f:1:1: `upstream_proxy` is not in this version"},
+		{"upstream_proxy: proxy:3128\n", "f:1:17: it is no URL of the scheme http"},
+		{"upstream_proxy: http://me:secret@proxy:3128\n", "a password does not belong"},
+		{"upstream_proxy_from: secret\n", "f:1:22: "},
+		{"upstream_proxy_from: git\n", "no password of a proxy"},
+		{"no_proxy: intern.example\n", "f:1:11: one value stands where a list"},
+		{"no_proxy: [ok.example, 10.0.0.1/8]\n", "f:1:24: `10.0.0.1/8`"},
 		{"pcap: {max_mb: 4}\n", "`pcap.max_mb` is not in this version"},
 		{"- a\n", "f:1:1: a list stands where a map belongs"},
 		{"defaults: [\n", "f:2:1: not YAML"},
@@ -169,7 +174,7 @@ static void an_unknown_setting_has_its_nearest(void **state)
 	assert_non_null(strstr(e.text, "did you mean `defaults.network`?"));
 	assert_int_equal(settings_find("zzz", &e), -1);
 	assert_non_null(strstr(e.text, "config list"));
-	assert_int_equal(settings_find("upstream_proxy", &e), -1);
+	assert_int_equal(settings_find("pcap.max_mb", &e), -1);
 	assert_non_null(strstr(e.text, "not in this version"));
 }
 

@@ -127,16 +127,22 @@ class Capture:
         """Waits until every frame that was sent before now has been read."""
         time.sleep(seconds)
         nonce = os.urandom(16)
-        self._send_barriers(nonce)
-        deadline = time.monotonic() + 5
-        with self._changed:
-            while sum(1 for _, seen in self._barriers if seen == nonce) < len(self._host_devices):
-                if not self._changed.wait(deadline - time.monotonic()):
-                    raise RuntimeError("the capture lost its barrier")
+        for _ in range(20):  # a link that has just been made may lose the first ones
+            self._send_barriers(nonce)
+            if self._saw_barriers(nonce, 0.5):
+                break
+        else:
+            raise RuntimeError("the capture lost its barrier")
         statistics = self._socket.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, 8)
         self._dropped += struct.unpack("=II", statistics)[1]
         if self._dropped:
             raise RuntimeError(f"the capture dropped {self._dropped} frames and cannot judge")
+
+    def _saw_barriers(self, nonce, seconds):
+        with self._changed:
+            return self._changed.wait_for(
+                lambda: sum(1 for _, seen in self._barriers if seen == nonce) ==
+                len(self._host_devices), seconds)
 
     def mark(self):
         """A place in the capture: what came before does not count for `since`."""
