@@ -291,6 +291,8 @@ static void take_destination(struct flow *fl, const struct endpoint *dst, const 
 
 	flow_table_forget(fl);
 	fl->dst = *dst;
+	if (p->follows)
+		fl->dst.addr = j->dial[0].addr;
 	fl->by_proxy = true;
 	fl->by_name = p->to.kind == HTTP_HOST_NAME;
 	flow_set_judged(fl, j);

@@ -162,6 +162,8 @@ def test_ssh_by_proxy_command(world, sandgate, needs, command):
     ssh = (f"ssh -i key -o 'ProxyCommand={command}' -o StrictHostKeyChecking=no "
            "-o UserKnownHostsFile=/dev/null -o LogLevel=ERROR dev@{} echo came through")
     assert box.run(ssh.format("code.example.com")).out == "came through\n"
+    admitted = events(sandgate, box, "socks" if "-X 5" in command else "connect")[0]
+    assert (admitted["name"], admitted["address"], admitted["port"]) == ("code.example.com", address, 22)
     assert not box.run(ssh.format("other.example.com")).ok
 
 
@@ -317,6 +319,21 @@ report(other=talk(connect("api.example.com:80", get("other.example.com"))),
     mismatches = [e for e in events(sandgate, box, "connect") + events(sandgate, box, "http")
                   if e.get("reason") == "sni-mismatch"]
     assert len(mismatches) >= 2, events(sandgate, box, "connect")
+
+
+def test_requests_are_seen_through_it(site, sandgate):
+    """A rule for some requests: the tunnel is opened by the broker, a request in absolute form is
+    judged by it."""
+    work = _policy(sandgate, "p.yaml", "network: brokered\nallow:\n  - {host: api.example.com, methods: [GET]}\n")
+    box = sandgate.box("--policy", "p.yaml", cwd=work)
+    for client in "curl -sS", UNSET + f"curl -sS --proxy socks5h://{GATEWAY}:1080":
+        for scheme in "https", "http":
+            assert box.run(f"{client} {scheme}://api.example.com/x").out == "api.example.com/x\n"
+            got = box.run(f"{client} -i -d secret {scheme}://api.example.com/post")
+            assert "sandgate-reason: method-not-allowed" in got.out.lower(), got
+    assert {(r.method, r.target) for r in site.requests} == {("GET", "/x")}
+    issuer = box.run("curl -sSv https://api.example.com/ 2>&1 | grep issuer:").out
+    assert "sandgate" in issuer.lower(), issuer
 
 
 def test_early_data_is_the_tunnels(box):
@@ -517,6 +534,7 @@ def test_the_log_and_the_counters(site, box, sandgate):
     assert admitted["address"] == site.address and ended["bytes_in"] > 0
     assert refused["reason"] == "not-in-policy" and "site:other.example.com" in refused["remedy"]
     assert [e["reason"] for e in events(sandgate, box, "socks")] == ["not-in-policy"]
+    assert [e["address"] for e in events(sandgate, box, "connect")[:2]] == [site.address] * 2
     totals = box.egress()
     assert totals["flows"]["opened"] == 1 and totals["flows"]["refused"] == 2
     assert totals["dns"]["answered"] == 0
