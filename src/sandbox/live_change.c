@@ -17,6 +17,7 @@
  *
  * A broker that the policy needs and that does not run is started before the gate swaps, and they
  * are made known to each other after it. One that is not needed any more stays: its connections do.
+ * Where the administrator's files of the catalogue are others by now, both are replaced.
  *
  * Only then it becomes what is in force here, which is what the next gate is started with. All of
  * it happens between two rounds of the supervisor's loop, so changes come one after the other, each
@@ -169,6 +170,23 @@ static void replace_both(struct supervisor *s, bool begun)
 		process_link_kill(&s->broker.process);
 }
 
+/*
+ * Gate and broker have the catalogue that they were forked with: which requests a permission is for.
+ * Of another one the next processes are told.
+ */
+static void follow_catalogue(struct supervisor *s, const struct next_policy *n)
+{
+	const struct sources *now = s->live.has_sources ? &s->live.sources : s->options->sources;
+	struct err e;
+
+	if (!s->networked || digest_equal(&now->local, &n->sources.local))
+		return;
+	err_set(&e, "the catalogue on this machine has changed: gate and broker are replaced");
+	supervisor_say(&e);
+	process_link_kill(&s->gate.process);
+	process_link_kill(&s->broker.process);
+}
+
 /* `*begun`: there was no broker before. */
 static int swap(struct supervisor *s, const struct next_policy *n, bool *begun, struct err *e)
 {
@@ -217,6 +235,7 @@ static int put_in_force(struct supervisor *s, struct next_policy *n, const struc
 		keep_old(s, e);
 		return -1;
 	}
+	follow_catalogue(s, n);
 	sealer_set_on(&s->sealer, n->policy.resolved.on);
 	/* The next sealer makes its remedies by the catalogue of the policy that is in force. */
 	s->log.setup.catalogue = n->sources.catalogue;

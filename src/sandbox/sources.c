@@ -37,6 +37,8 @@ static int add_override(struct sources *s, const struct trusted_request *r, stru
 			       r->shown, SOURCES_OVERRIDES_MAX);
 	if (trusted_file_read(r, &text, e)) /* One that is gone since is an error as well. */
 		return -1;
+	s->local = digest_of(
+		(struct span[]){span_of(s->local.b, DIGEST_OCTETS), trusted_span(&text)}, 2);
 	c = catalogue_read(s->catalogue, trusted_span(&text), r->shown, e);
 	free(text.p);
 	if (!c)

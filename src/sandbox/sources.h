@@ -11,6 +11,7 @@
 #ifndef SG_SANDBOX_SOURCES_H
 #define SG_SANDBOX_SOURCES_H
 
+#include "audit/digest.h"
 #include "policy/permission.h"
 #include "sandbox/settings.h"
 
@@ -20,6 +21,7 @@ struct sources {
 	const struct catalogue *catalogue;		    /* built in, or with overrides */
 	struct catalogue *overrides[SOURCES_OVERRIDES_MAX]; /* each on top of the one before */
 	size_t n_overrides;
+	struct digest local; /* of the texts of the overrides, one after the other */
 	struct organisation organisation;
 	struct settings settings;
 };

@@ -301,3 +301,39 @@ def test_a_change_that_the_broker_does_not_take_has_not_happened(world, sandgate
     wait_until(lambda: works(box), 20, "the next ones")
     assert not box.curl("https://b.example.com/").ok
     assert box.egress()["generation"] == 1
+
+
+WIKI = """permissions:
+  corp-wiki:
+    says: read the wiki
+    attempt: read the wiki
+    hosts:
+      example.com: [wiki]
+    operations:
+      - says: read pages
+        methods: [GET, HEAD{more}]
+"""
+
+
+def test_a_catalogue_that_changed_counts_from_the_next_change_on(world, sandgate):
+    """Which requests a permission is for is what gate and broker were started with: they are replaced."""
+    site = world.site("wiki.example.com")
+    folder = "/home/dev/.config/sandgate"
+    world.machine.run(["mkdir", "-p", f"{folder}/catalogue"], "dev")
+    world.on_reset(lambda: world.machine.run(["rm", "-rf", folder], "root"))
+    world.machine.write(f"{folder}/catalogue/corp.yaml", WIKI.format(more=", POST"), "dev")
+    box = sandgate.box("--only", "corp-wiki")
+    post = "curl -sS -i -d x https://wiki.example.com/page"
+    assert box.run(post).out.startswith("HTTP/1.1 200")
+    world.machine.write(f"{folder}/catalogue/corp.yaml", WIKI.format(more=""), "dev")
+    change(sandgate, "allow", box.name, NAME)
+
+    def refused():
+        return "operation-not-allowed" in box.run(post).out
+    wait_until(refused, 20, "the processes that know")
+    assert [r.method for r in site.requests].count("POST") == 1
+    assert "the catalogue on this machine has changed" in "\n".join(box.err_lines)
+    # And not again.
+    pid = broker(box)
+    change(sandgate, "deny", box.name, NAME)
+    assert broker(box) == pid and refused()
