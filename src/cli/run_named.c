@@ -25,6 +25,8 @@ static const struct {
 	{"policy", "change its policy with: sandgate net policy "},
 	{"publish", AGAIN},
 	{"host-port", AGAIN},
+	{"inspect", AGAIN},
+	{"splice", AGAIN},
 };
 
 static int refuse(const char *name, const char *option, const char *instead, struct err *e)

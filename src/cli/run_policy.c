@@ -8,6 +8,7 @@
 #include "cli/policy_trust.h"
 #include "cli/question.h"
 #include "cli/run_project.h"
+#include "policy/host_entry.h"
 #include "policy/rule.h"
 #include "sandbox/run.h"
 
@@ -84,6 +85,40 @@ static int add_ports(struct policy *p, const char *const *lists, add_fn *add, st
 		for (const char *s = *lists;; s++) {
 			if (add(p, &s, e))
 				return -1;
+			if (!*s)
+				break;
+		}
+	return 0;
+}
+
+static int add_inspected(struct policy *p, struct span host, struct err *e)
+{
+	if (span_equal(host, span_of_string("all"))) {
+		host_list_free(&p->inspect);
+		p->inspect_all = true;
+	}
+	return p->inspect_all ? 0 : host_entry_add(&p->inspect, host, e);
+}
+
+static int add_spliced(struct policy *p, struct span host, struct err *e)
+{
+	return host_entry_add(&p->splice, host, e);
+}
+
+typedef int add_host_fn(struct policy *p, struct span host, struct err *e);
+
+static int add_hosts(struct policy *p, const char *option, const char *const *lists,
+		     add_host_fn *add, struct err *e)
+{
+	for (; lists && *lists; lists++)
+		for (const char *s = *lists;; s++) {
+			size_t n = strcspn(s, ",");
+
+			if (add(p, span_of(s, n), e)) {
+				err_prefix(e, "%s", option);
+				return -1;
+			}
+			s += n;
 			if (!*s)
 				break;
 		}
@@ -217,7 +252,9 @@ static int add_words(const struct policy_words *w, const struct catalogue *c, st
 	    add_items(p, c, EFFECT_ALLOW, "--only", w->only, e) ||
 	    add_items(p, c, EFFECT_DENY, "--deny", w->deny, e) ||
 	    add_ports(p, w->publish, add_publish, e) ||
-	    add_ports(p, w->host_port, add_host_port, e))
+	    add_ports(p, w->host_port, add_host_port, e) ||
+	    add_hosts(p, "--inspect", w->inspect, add_inspected, e) ||
+	    add_hosts(p, "--splice", w->splice, add_spliced, e))
 		return -1;
 	return policy_validate(p, e);
 }

@@ -20,6 +20,7 @@ struct policy_words {
 	const char *command; /* argv[0] of what is run, or NULL: an agent may be told by it */
 	const char *const *allow, *const *deny, *const *only;
 	const char *const *publish, *const *host_port;
+	const char *const *inspect, *const *splice;
 	const char *const *rw; /* folders that the sandbox may write beside its working directory */
 	bool yes, unattended, no_project;
 };

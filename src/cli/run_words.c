@@ -82,6 +82,8 @@ struct policy_words run_words_policy(const struct args *a)
 		.only = values(a, "only"),
 		.publish = values(a, "publish"),
 		.host_port = values(a, "host-port"),
+		.inspect = values(a, "inspect"),
+		.splice = values(a, "splice"),
 		.rw = values(a, "rw"),
 		.yes = has(a, "yes"),
 		.unattended = has(a, "unattended"),

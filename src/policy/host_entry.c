@@ -44,6 +44,8 @@ static int parse(struct span text, struct rule *r, struct host_pattern *p, struc
 {
 	struct short_form f;
 
+	if (text.n == 0)
+		return err_set(e, "it is empty; write a name, or `*.domain`");
 	if (rule_refuse_url(text, e) || rule_cut_short(text, &f, e) || set_target(&f, r, e))
 		return -1;
 	if (f.has_proto)

@@ -316,6 +316,18 @@ def hosts_to_open_and_to_keep_closed_are_checked():
 
 
 @check
+def hosts_of_options_are_read_as_those_of_files():
+    for option, value, says in (("--inspect", "*.com", "--inspect: `*.com`: `com` is a public suffix"),
+                                ("--inspect", "a.example,10.0.0.1", "--inspect: `10.0.0.1`"),
+                                ("--inspect", "a.example,", "--inspect: ``: it is empty"),
+                                ("--splice", "all:80", "--splice: `all:80`: port 80 is plain HTTP"),
+                                ("--splice", "https://a.example/", "--splice: ")):
+        refused(run("run", option, value, "--", "true"), says)
+    refused(run("run", "--inspect", "x.a.example", "--splice", "*.a.example", "--", "true"),
+            "`x.a.example` is to be opened, and kept closed by `*.a.example`")
+
+
+@check
 def explain_wants_a_policy_and_a_target():
     write(POLICY)
     refused(run("net", "explain", "https://x.example/"), "--policy")

@@ -84,7 +84,7 @@ def test_which_tls_is_opened(world, sandgate):
                                 "splice: [pinned.b.example.com]\n")
     assert [is_opened(box, name) for name in names] == [True, False, True, False]
     box.stop()
-    box = with_policy(sandgate, "network: open\ninspect: all\nsplice: [pinned.b.example.com]\n")
+    box = sandgate.box("--net", "open", "--yes", "--inspect", "all", "--splice", "pinned.b.example.com")
     assert [is_opened(box, name) for name in names] == [True, True, True, False]
     for name in names:
         assert box.curl(f"https://{name}/").ok, name

@@ -182,6 +182,7 @@ static const struct wrong {
 	{"inspect: [api.*.example]\n", "a wildcard is the whole first label"},
 	{"inspect: ['https://a.example/x']\n",
 	 "f.yaml:2:11: `https://a.example/x`: it is a URL; the host part is `a.example`"},
+	{"inspect: ['']\n", "``: it is empty; write a name, or `*.domain`"},
 	{"inspect: [a..example]\n", "a label is empty"},
 	{"inspect: ['a.example:0']\n", "port `0` is not between"},
 	{"inspect: ['a.example:1-2']\n", "one port belongs to a host"},
