@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The lines by name, in the order of the table."""
-from . import audit, datagrams, decision, kept, live, sandboxes, tcp, tls
+from . import audit, datagrams, decision, inspected, kept, live, sandboxes, tcp, tls
 
 LINES = {
     "bulk": tcp.bulk,
@@ -15,6 +15,7 @@ LINES = {
     "refusals": live.refusals,
     "audit": audit.audit,
     "tls": tls.tls,
+    "inspected": inspected.inspected,
     "create": sandboxes.create,
     "exec": kept.run_inside,
     "ls": kept.listing,

@@ -232,6 +232,17 @@ def wait_for_namespace(pid):
     raise Failed("unshare made no namespace")
 
 
+def wait_listening(process, namespace, port, name):
+    probe = world.in_namespace(namespace, "ss", "-Hltn", f"sport = :{port}")
+    for _ in range(100):
+        if process.poll() is not None:
+            raise Failed(f"{name}: it ended with status {process.returncode}")
+        if subprocess.run(probe, capture_output=True).stdout:
+            return
+        time.sleep(0.1)
+    raise Failed(f"{name}: it does not listen")
+
+
 class Proxy(Path):
     """A web proxy on the host, used by the client behind the router."""
 
@@ -255,24 +266,15 @@ class Proxy(Path):
         config = self.world.folder / f"{self.name}.conf"
         config.write_text(self.config.format(port=self.port, host=world.PROXY_HOST,
                                              folder=self.world.folder))
-        process = subprocess.Popen(world.in_namespace(world.HOST, *self.proxy_command(config)),
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.process = subprocess.Popen(
+            world.in_namespace(world.HOST, *self.proxy_command(config)),
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
-            self.wait_listening(process)
+            wait_listening(self.process, world.HOST, self.port, self.name)
             yield self
         finally:
-            process.terminate()
-            process.wait()
-
-    def wait_listening(self, process):
-        probe = world.in_namespace(world.HOST, "ss", "-Hltn", f"sport = :{self.port}")
-        for _ in range(100):
-            if process.poll() is not None:
-                raise Failed(f"{self.name}: it ended with status {process.returncode}")
-            if subprocess.run(probe, capture_output=True).stdout:
-                return
-            time.sleep(0.1)
-        raise Failed(f"{self.name}: it does not listen")
+            self.process.terminate()
+            self.process.wait()
 
 
 class Tinyproxy(Proxy):

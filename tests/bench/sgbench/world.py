@@ -68,8 +68,10 @@ class OwnFolders:
             own = under / folder.replace("/", "-")
             own.mkdir(mode=0o700)
             run("mount", "--bind", own, folder)
+        run("mount", "-t", "tmpfs", "shm", "/dev/shm")  # a squid that was killed leaves files there
 
     def close(self):
+        run("umount", "--lazy", "/dev/shm")
         for folder in KEPT_BY_ROOT:
             run("umount", "--lazy", folder)
         for folder in self.made:
