@@ -60,9 +60,6 @@ struct ledger *ledger_new(const char *sandbox, struct event_printer *printer,
 		l->printer = printer;
 		l->append = append;
 		l->ctx = ctx;
-		for (size_t i = 0; i < ACCOUNTS; i++)
-			l->of[i].rate.most =
-				account_is_refusal(i) ? LEDGER_REFUSED : LEDGER_ALLOWED;
 	}
 	return l;
 }
@@ -70,6 +67,11 @@ struct ledger *ledger_new(const char *sandbox, struct event_printer *printer,
 void ledger_free(struct ledger *l)
 {
 	free(l);
+}
+
+static unsigned most_of(size_t account)
+{
+	return account_is_refusal(account) ? LEDGER_REFUSED : LEDGER_ALLOWED;
 }
 
 /* --- what waits --- */
@@ -166,7 +168,7 @@ static int write_entry(struct ledger *l, size_t account, const struct record *r,
 	if (rc)
 		return rc;
 	account_add(&a->accounted, a->waiting);
-	rate_note(&a->rate, now);
+	rate_note(&a->rate, most_of(account), now);
 	forget_waiting(a);
 	return 0;
 }
@@ -184,7 +186,7 @@ void ledger_take(struct ledger *l, size_t account, const struct record *r, mono_
 	struct account *a = &l->of[account];
 
 	a->waiting++;
-	if (!rate_allows(&a->rate, now)) {
+	if (!rate_allows(&a->rate, most_of(account), now)) {
 		keep(a, r);
 		return;
 	}
@@ -214,7 +216,7 @@ int ledger_flush(struct ledger *l, mono_t now, bool all)
 	for (size_t i = 0; i < ACCOUNTS && rc == 0; i++) {
 		struct account *a = &l->of[i];
 
-		if (a->waiting && (all || rate_allows(&a->rate, now)))
+		if (a->waiting && (all || rate_allows(&a->rate, most_of(i), now)))
 			rc = write_entry(l, i, a->has_last ? &a->last : NULL, now);
 	}
 	return rc;
@@ -225,7 +227,7 @@ bool ledger_deadline(const struct ledger *l, mono_t *at)
 	bool any = false;
 
 	for (size_t i = 0; i < ACCOUNTS; i++) {
-		mono_t next = rate_next(&l->of[i].rate);
+		mono_t next = rate_next(&l->of[i].rate, most_of(i));
 
 		if (l->of[i].waiting == 0 || (any && !mono_before(next, *at)))
 			continue;
@@ -258,6 +260,9 @@ static void read_totals(struct ledger *l, const json_t *totals)
 	for (size_t i = 0; i < ACCOUNTS; i++) {
 		const json_t *n = json_object_get(totals, account_word(i));
 
+		/* Of those that never were, nothing is touched: their memory stays unused. */
+		if (!n && !l->of[i].accounted)
+			continue;
 		l->of[i].accounted = 0;
 		account_add(&l->of[i].accounted, (uint64_t)json_integer_value(n));
 	}
@@ -286,7 +291,7 @@ static bool restore_entry(void *ctx, uint64_t seq, struct span line)
 
 		account_add(&l->of[i].accounted, 1);
 		account_add(&l->of[i].accounted, (uint64_t)json_integer_value(more));
-		rate_note(&l->of[i].rate, when(en.time));
+		rate_note(&l->of[i].rate, most_of(i), when(en.time));
 	}
 	if (json_object_get(en.value, "totals"))
 		read_totals(l, json_object_get(en.value, "totals"));

@@ -7,21 +7,23 @@
 
 enum { RATE_MOST = 120, RATE_MINUTE_MS = 60000 };
 
-/* Nothing was written yet when all but `most` is zero. */
+/* Zeroed: nothing was written yet. */
 struct rate {
-	unsigned most;		   /* in a minute, 1 to RATE_MOST */
 	unsigned n;		   /* in all */
 	mono_t written[RATE_MOST]; /* the latest, round and round */
 };
 
-/* When the next one may be written; a moment that has passed: now. */
-mono_t rate_next(const struct rate *r);
+/*
+ * When the next one may be written, of `most` in a minute, 1 to RATE_MOST; a moment that has
+ * passed: now.
+ */
+mono_t rate_next(const struct rate *r, unsigned most);
 
-static inline bool rate_allows(const struct rate *r, mono_t now)
+static inline bool rate_allows(const struct rate *r, unsigned most, mono_t now)
 {
-	return !mono_before(now, rate_next(r));
+	return !mono_before(now, rate_next(r, most));
 }
 
-void rate_note(struct rate *r, mono_t at);
+void rate_note(struct rate *r, unsigned most, mono_t at);
 
 #endif

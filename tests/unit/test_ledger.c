@@ -113,15 +113,15 @@ static json_int_t total(const struct world *w, const char *reason)
 
 static void twenty_a_minute_in_any_minute(void **state)
 {
-	struct rate r = {.most = LEDGER_REFUSED};
+	struct rate r = {0};
 	mono_t now = {INT64_C(1000000000000)};
 	unsigned n = 0;
 
 	/* Every 100 ms for ten minutes: never more than twenty in the minute before. */
 	for (unsigned i = 0; i < 6000; i++, now = mono_add_ms(now, 100)) {
-		if (!rate_allows(&r, now))
+		if (!rate_allows(&r, LEDGER_REFUSED, now))
 			continue;
-		rate_note(&r, now);
+		rate_note(&r, LEDGER_REFUSED, now);
 		n++;
 	}
 	assert_int_equal(n, 10 * LEDGER_REFUSED);
