@@ -7,22 +7,10 @@
  * An input is a run of steps, an octet each with what it needs after it. The gate stands in a
  * network namespace in which nothing is up, so that what it dials goes nowhere.
  */
-#include <fcntl.h>
-#include <sched.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include "base/span.h"
-#include "fuzz.h"
 #include "gate/broker_door.h"
-#include "gate/flow.h"
-#include "gate/new_policy.h"
-#include "gate/parts.h"
 #include "gate/quota.h"
-
-int LLVMFuzzerInitialize(int *argc, char ***argv);
+#include "gate_world.h"
 
 enum { STEPS_MAX = 256, KNOWN = 16, LIMIT = 1000000 };
 
@@ -35,25 +23,10 @@ static const char *const policies[] = {
 	"{\"version\":1,\"network\":\"deny\",\"allow\":[\"a.example.com\"]" REST,
 	"{\"version\":1,\"network\":\"deny\"" REST,
 };
-static int policy_files[sg_array_len(policies)];
 
-/* A gate lives as long as its process: nothing is ever freed, and that is no leak. */
-const char *__asan_default_options(void);
-const char *__asan_default_options(void)
-{
-	return "detect_leaks=0";
-}
-
-static struct gate gate;
 static int broker = -1, sockets[2];
 static uint32_t known[KNOWN]; /* connections that were handed over last */
 static size_t n_known;
-
-static void after_one_turn(void *ctx)
-{
-	flows_run_queue(gate.flows);
-	loop_stop(gate.loop);
-}
 
 static struct ruleset *make_rules(void)
 {
@@ -65,44 +38,12 @@ static struct ruleset *make_rules(void)
 	return ruleset_compile(&p, 1, &e);
 }
 
-static void make_policies(void)
-{
-	for (size_t i = 0; i < sg_array_len(policies); i++) {
-		size_t n = strlen(policies[i]);
-		int fd = memfd_create("policy", MFD_ALLOW_SEALING);
-
-		if (fd < 0 || write(fd, policies[i], n) != (ssize_t)n ||
-		    fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK) != 0)
-			abort();
-		policy_files[i] = fd;
-	}
-}
-
 static void begin(void)
 {
-	static struct host_prefixes host;
-	static struct resolver_config resolver = {.n_servers = 1, .timeout_ms = 100, .tries = 1};
-	struct gate_setup s = {
-		.listen_v4 = -1, .listen_v6 = -1, .door = -1, .host = &host, .resolver = &resolver};
-	int tun[2], control[2];
-	struct err e;
-
-	if (unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0)
-		exit(77);
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, tun) != 0 ||
-	    socketpair(AF_UNIX, SOCK_SEQPACKET, 0, control) != 0 ||
-	    socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) != 0 ||
-	    !addr_parse("127.0.0.1", 9, &resolver.servers[0].addr))
+	begin_gate(make_rules());
+	make_policies(policies, sg_array_len(policies));
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) != 0)
 		abort();
-	resolver.servers[0].port = 53;
-	s.tun = tun[0];
-	s.control = control[0];
-	s.rules = make_rules();
-	s.sandbox = "fuzz";
-	if (!s.rules || parts_make(&gate, &s, &e) != 0)
-		abort();
-	loop_set_after_turn(gate.loop, after_one_turn, NULL);
-	make_policies();
 }
 
 /* Takes the place of the one that was there, with all that it had. */
@@ -120,22 +61,6 @@ static void join(void)
 		abort();
 	close(pair[1]);
 	if (broker_door_open(gate.broker) != 0)
-		abort();
-}
-
-static void turn(void)
-{
-	loop_poke(gate.loop);
-	if (loop_run(gate.loop) != 0)
-		abort();
-}
-
-static void change_policy(uint8_t which)
-{
-	struct err e;
-
-	if (new_policy_take(&gate, policy_files[which % sg_array_len(policies)],
-			    ruleset_generation(gate.rules) + 1, &e) != 0)
 		abort();
 }
 

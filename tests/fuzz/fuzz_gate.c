@@ -9,22 +9,9 @@
  * of CHANGE and above is a change of the policy: to one of a few, under which all that is open is
  * judged again.
  */
-#include <fcntl.h>
-#include <sched.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include "base/span.h"
-#include "fuzz.h"
 #include "gate/dispatch.h"
-#include "gate/flow.h"
-#include "gate/new_policy.h"
-#include "gate/parts.h"
-
-/* libFuzzer calls it before it starts a thread, after which there is no new user namespace. */
-int LLVMFuzzerInitialize(int *argc, char ***argv);
+#include "gate_world.h"
 
 enum { PACKETS_MAX = 64, PACKET_OCTETS = 2048, CHANGE = 0xff00, FLOWS_MAX = 4096 };
 
@@ -37,23 +24,6 @@ static const char *const policies[] = {
 	"\"limits\":{\"wildcard_names_per_minute\":2}}",
 	"{\"version\":1,\"network\":\"deny\",\"host_ports\":[5432]}",
 };
-static int policy_files[sg_array_len(policies)];
-
-/* A gate lives as long as its process: nothing is ever freed, and that is no leak. */
-const char *__asan_default_options(void);
-const char *__asan_default_options(void)
-{
-	return "detect_leaks=0";
-}
-
-static struct gate gate;
-static int tun_far_end;
-
-static void after_one_turn(void *ctx)
-{
-	flows_run_queue(gate.flows);
-	loop_stop(gate.loop);
-}
 
 static struct ruleset *make_rules(void)
 {
@@ -73,57 +43,10 @@ static struct ruleset *make_rules(void)
 	return ruleset_compile(&p, 1, &e);
 }
 
-static void make_policies(void)
-{
-	for (size_t i = 0; i < sg_array_len(policies); i++) {
-		size_t n = strlen(policies[i]);
-		int fd = memfd_create("policy", MFD_ALLOW_SEALING);
-
-		if (fd < 0 || write(fd, policies[i], n) != (ssize_t)n ||
-		    fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK) != 0)
-			abort();
-		policy_files[i] = fd;
-	}
-}
-
-/* Takes effect whole, whatever is open: each of these is a good one. */
-static void change_policy(uint16_t which)
-{
-	uint64_t next = ruleset_generation(gate.rules) + 1;
-	struct err e;
-
-	if (new_policy_take(&gate, policy_files[which % sg_array_len(policies)], next, &e) != 0)
-		die(1, "fuzz_gate: %s", e.text);
-	if (ruleset_generation(gate.rules) != next)
-		abort();
-}
-
 static void begin(void)
 {
-	static struct host_prefixes host;
-	static struct resolver_config resolver = {.n_servers = 1, .timeout_ms = 100, .tries = 1};
-	struct gate_setup s = {
-		.listen_v4 = -1, .listen_v6 = -1, .door = -1, .host = &host, .resolver = &resolver};
-	int tun[2], control[2];
-	struct err e;
-
-	/* Without a namespace of its own the gate would dial what the fuzzer makes up. */
-	if (unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0)
-		exit(77);
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, tun) != 0 ||
-	    socketpair(AF_UNIX, SOCK_SEQPACKET, 0, control) != 0 ||
-	    !addr_parse("127.0.0.1", 9, &resolver.servers[0].addr))
-		abort();
-	resolver.servers[0].port = 53;
-	tun_far_end = tun[1];
-	s.tun = tun[0];
-	s.control = control[0];
-	s.rules = make_rules();
-	s.sandbox = "fuzz";
-	if (!s.rules || parts_make(&gate, &s, &e) != 0)
-		abort();
-	loop_set_after_turn(gate.loop, after_one_turn, NULL);
-	make_policies();
+	begin_gate(make_rules());
+	make_policies(policies, sg_array_len(policies));
 }
 
 /* The sandbox's address and, for IPv4, a header checksum that holds. */
@@ -185,9 +108,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		read_answers();
 	}
 	dispatch_run_end(&gate);
-	loop_poke(gate.loop);
-	if (loop_run(gate.loop) != 0)
-		abort();
+	turn();
 	read_answers();
 	if (flows_open(gate.flows) > FLOWS_MAX)
 		abort();
