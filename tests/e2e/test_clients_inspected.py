@@ -8,6 +8,7 @@ the person gave it on the machine: there, the little internet's authority.
 """
 
 import base64
+import glob
 import json
 import os
 import ssl
@@ -16,6 +17,7 @@ import subprocess
 import pytest
 
 from internet import tiny
+from internet.registries import PROGRAMS
 
 OPENED, SPLICED = "opened.example.com", "spliced.example.com"
 HOSTS = (OPENED, SPLICED)
@@ -112,6 +114,18 @@ def quoted(text):
     return text.replace("'", "'\\''")
 
 
+DENO = ("const r = await fetch(\"https://HOST/\"); if (r.status != 200) throw r; "
+        "console.log(await r.text())")
+
+
+def test_deno(world, sites, sandgate):
+    """It adds to a list of its own."""
+    sites()
+    program = world.machine.install(glob.glob(f"{PROGRAMS}/node_modules/@deno/*/deno")[0])
+    box = sandgate.box("--policy", "p.yaml", "--ro", program, files={"p.yaml": POLICY})
+    fetch_both(box, f"{program} eval '{DENO}'")
+
+
 # It ends with its input, so that stays open until the answer is there.
 GNUTLS = """
 for host in sys.argv[1:]:
@@ -142,7 +156,7 @@ def test_git(sites, box):
 
 def test_pip(sites, box, needs):
     needs("pip3")
-    sites(lambda host: tiny.wheel())
+    sites(lambda host: tiny.pip_package())
     check_issuers(box)
     for host in HOSTS:
         got = box.run(f"PIP_INDEX_URL=https://{host}/simple/ pip3 download -q --no-deps "

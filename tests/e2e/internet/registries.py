@@ -4,14 +4,11 @@
 import base64
 import hashlib
 import http.client
-import io
 import json
 import os
 import socket
-import tarfile
-import zipfile
 
-from . import services, web
+from . import services, tiny, web
 
 # The catalogue has hosts by their domain; in one piece they are put together here.
 NPM = ".".join(("registry", "npmjs", "org"))
@@ -66,7 +63,7 @@ class Verdaccio(services.Service):
 
     def publish(self, name=PACKAGE, version="1.2.3"):
         """As npm does, from outside of every sandbox."""
-        tarball = _tarball(name, version)
+        tarball = tiny.npm_tarball(name, version, "module.exports = 'installed';\n")
         address = f"https://{NPM}/{name}/-/{name}-{version}.tgz"
         digest = base64.b64encode(hashlib.sha512(tarball).digest()).decode()
         about = {"name": name, "version": version, "_id": f"{name}@{version}",
@@ -86,25 +83,14 @@ class Verdaccio(services.Service):
         return sorted(json.load(answer)["versions"]) if answer.status == 200 else []
 
 
-def _tarball(name, version):
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
-        for path, text in (("package/package.json", json.dumps({"name": name, "version": version})),
-                           ("package/index.js", "module.exports = 'installed';\n")):
-            info = tarfile.TarInfo(path)
-            info.size = len(text)
-            tar.addfile(info, io.BytesIO(text.encode()))
-    return buffer.getvalue()
-
-
 class Pypi:
     """An index with one wheel; what is uploaded, wherever, is in `uploads`."""
 
-    WHEEL = "little_package-1.2.3-py3-none-any.whl"
+    WHEEL = tiny.wheel_file(PACKAGE, "1.2.3")
 
     def __init__(self, world):
         self.uploads = []
-        self._wheel = _wheel()
+        self._wheel = tiny.wheel(PACKAGE, "1.2.3", "WORD = 'installed'\n")
         self.index = world.site(PYPI, handler=self._index)
         self.files = world.site(PYPI_FILES, handler=self._file)
         self.upload = world.site(PYPI_UPLOAD, handler=self._upload)
@@ -125,16 +111,3 @@ class Pypi:
     def _upload(self, request):
         self.uploads.append(request)
         return web.Response(b"uploaded\n")
-
-
-def _wheel():
-    info = "little_package-1.2.3.dist-info"
-    files = {"little_package.py": "WORD = 'installed'\n",
-             f"{info}/METADATA": "Metadata-Version: 2.1\nName: little-package\nVersion: 1.2.3\n",
-             f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: a\nRoot-Is-Purelib: true\nTag: py3-none-any\n"}
-    record = "".join(f"{name},,\n" for name in [*files, f"{info}/RECORD"])
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, text in {**files, f"{info}/RECORD": record}.items():
-            archive.writestr(name, text)
-    return buffer.getvalue()

@@ -16,7 +16,8 @@ from .web import Response
 NAME, VERSION = "tiny-thing", "1.0.0"
 
 
-def _tar(files):
+def tarball(files):
+    """Octets of a .tar.gz of {path: text}."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w:gz") as tar:
         for path, text in files.items():
@@ -27,32 +28,48 @@ def _tar(files):
     return out.getvalue()
 
 
-def wheel():
-    """pip's: simple index and one wheel."""
-    name = f"tiny_thing-{VERSION}-py3-none-any.whl"
-    info = f"tiny_thing-{VERSION}.dist-info"
+def npm_tarball(name, version, script):
+    return tarball({"package/package.json": json.dumps({"name": name, "version": version}),
+                    "package/index.js": script})
+
+
+def wheel_file(name, version):
+    return f"{name.replace('-', '_')}-{version}-py3-none-any.whl"
+
+
+def wheel(name, version, script):
+    """Octets of a wheel of one module."""
+    module = name.replace("-", "_")
+    info = f"{module}-{version}.dist-info"
+    files = {f"{module}.py": script,
+             f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
+             f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: a\nRoot-Is-Purelib: true\nTag: py3-none-any\n"}
+    record = "".join(f"{path},,\n" for path in [*files, f"{info}/RECORD"])
     out = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as z:
-        z.writestr("tiny_thing.py", "WORD = 'tiny'\n")
-        z.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: tiny-thing\nVersion: {VERSION}\n")
-        z.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        z.writestr(f"{info}/RECORD", "")
-    page = f'<!DOCTYPE html><html><body><a href="/files/{name}">{name}</a></body></html>'
-    return {"/simple/tiny-thing/": Response(page, headers=[("Content-Type", "text/html")]),
-            f"/files/{name}": Response(out.getvalue())}
+    with zipfile.ZipFile(out, "w") as archive:
+        for path, text in {**files, f"{info}/RECORD": record}.items():
+            archive.writestr(path, text)
+    return out.getvalue()
+
+
+def pip_package():
+    """pip's: simple index and one wheel."""
+    file = wheel_file(NAME, VERSION)
+    page = f'<!DOCTYPE html><html><body><a href="/files/{file}">{file}</a></body></html>'
+    return {f"/simple/{NAME}/": Response(page, headers=[("Content-Type", "text/html")]),
+            f"/files/{file}": Response(wheel(NAME, VERSION, "WORD = 'tiny'\n"))}
 
 
 def npm_package(host):
     """npm's: the packument and the tarball."""
-    tarball = _tar({"package/package.json": json.dumps({"name": NAME, "version": VERSION}),
-                    "package/index.js": "module.exports = 'tiny'\n"})
-    integrity = "sha512-" + base64.b64encode(hashlib.sha512(tarball).digest()).decode()
+    octets = npm_tarball(NAME, VERSION, "module.exports = 'tiny'\n")
+    integrity = "sha512-" + base64.b64encode(hashlib.sha512(octets).digest()).decode()
     version = {"name": NAME, "version": VERSION,
                "dist": {"tarball": f"https://{host}/{NAME}/-/{NAME}-{VERSION}.tgz",
                         "integrity": integrity}}
     packument = {"name": NAME, "dist-tags": {"latest": VERSION}, "versions": {VERSION: version}}
     return {f"/{NAME}": Response(json.dumps(packument), headers=[("Content-Type", "application/json")]),
-            f"/{NAME}/-/{NAME}-{VERSION}.tgz": Response(tarball)}
+            f"/{NAME}/-/{NAME}-{VERSION}.tgz": Response(octets)}
 
 
 def _git(folder, *argv):
@@ -87,9 +104,9 @@ def repository(files, path="/repo.git"):
 
 def crate(host):
     """cargo's: an index that is a git repository, and one crate."""
-    data = _tar({f"{NAME}-{VERSION}/Cargo.toml":
-                 f'[package]\nname = "{NAME}"\nversion = "{VERSION}"\nedition = "2021"\n',
-                 f"{NAME}-{VERSION}/src/lib.rs": "pub fn word() -> &'static str { \"tiny\" }\n"})
+    data = tarball({f"{NAME}-{VERSION}/Cargo.toml":
+                    f'[package]\nname = "{NAME}"\nversion = "{VERSION}"\nedition = "2021"\n',
+                    f"{NAME}-{VERSION}/src/lib.rs": "pub fn word() -> &'static str { \"tiny\" }\n"})
     line = {"name": NAME, "vers": VERSION, "deps": [], "features": {}, "yanked": False,
             "cksum": hashlib.sha256(data).hexdigest()}
     index = {"config.json": json.dumps({"dl": f"https://{host}/crates/{{crate}}.crate"}),
