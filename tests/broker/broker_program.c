@@ -307,12 +307,13 @@ static void print_records(struct world *w)
 	while (ring_take(w->ring, &r)) {
 		if (!record_valid(&r))
 			die(2, "a record is not valid");
-		say(json_pack("{s:s, s:i, s:s, s:s, s:s, s:i, s:I, s:I, s:s, s:s, s:I, s:s}", "op",
-			      "record", "kind", r.kind, "name", r.has_name ? r.name.s : "",
+		say(json_pack("{s:s, s:i, s:s, s:s, s:s, s:i, s:I, s:I, s:s, s:s, s:I, s:s, s:s}",
+			      "op", "record", "kind", r.kind, "name", r.has_name ? r.name.s : "",
 			      "method", r.method, "path", r.path, "status", r.status, "bytes_out",
 			      (json_int_t)r.bytes_out, "bytes_in", (json_int_t)r.bytes_in, "rule",
 			      r.rule, "reason", reason_word((enum reason)r.reason), "generation",
-			      (json_int_t)r.generation, "permission", r.permission));
+			      (json_int_t)r.generation, "permission", r.permission, "credential",
+			      r.credential));
 	}
 	say(json_pack("{s:s}", "op", "recorded"));
 }
@@ -472,9 +473,13 @@ static struct patience read_patience(void)
 		const char *variable;
 		int64_t *ms;
 	} all[] = {
-		{"PATIENCE_HANDSHAKE", &p.handshake}, {"PATIENCE_DIAL", &p.dial},
-		{"PATIENCE_HEAD", &p.head},	      {"PATIENCE_STALL", &p.stall},
-		{"PATIENCE_IDLE", &p.idle},	      {"PATIENCE_LINGER", &p.linger},
+		{"PATIENCE_HANDSHAKE", &p.handshake},
+		{"PATIENCE_DIAL", &p.dial},
+		{"PATIENCE_HEAD", &p.head},
+		{"PATIENCE_STALL", &p.stall},
+		{"PATIENCE_IDLE", &p.idle},
+		{"PATIENCE_LINGER", &p.linger},
+		{"PATIENCE_LOG", &p.log},
 	};
 
 	for (size_t i = 0; i < sg_array_len(all); i++)
