@@ -54,13 +54,8 @@ static void ask(void *ctx)
 
 void credential_control_renew(struct broker *b)
 {
-	struct vault *v = b->rules.vault;
-
-	for (size_t i = 0; v && i < vault_count(v); i++)
-		if (vault_is_used(v, i)) {
-			ask(b);
-			return;
-		}
+	if (b->rules.vault && vault_is_due(b->rules.vault))
+		ask(b);
 }
 
 /* The supervisor hears once of a failure that goes on. */
@@ -220,10 +215,23 @@ json_t *credential_control_failed(void *ctx, const struct request *r)
 
 /* ---- Another policy ---- */
 
+/* What was asked for those that are no more may never be answered. */
+static int follow(struct broker *b, const struct credential_list *list, struct err *e)
+{
+	if (vault_follow(b->rules.vault, list, e))
+		return -1;
+	for (size_t i = 0; i < vault_count(b->rules.vault); i++)
+		if (!vault_is_in_force(b->rules.vault, i)) {
+			b->asked[i] = 0;
+			b->told[i] = false;
+		}
+	return 0;
+}
+
 int credential_control_follow(struct broker *b, const struct credential_list *list, struct err *e)
 {
 	if (b->rules.vault)
-		return vault_follow(b->rules.vault, list, e);
+		return follow(b, list, e);
 	if (list->n == 0)
 		return 0;
 	b->rules.vault = vault_new(list, b->placeholder_seed, e);

@@ -19,7 +19,7 @@
 int credential_control_follow(struct broker *b, const struct credential_list *list,
 			      struct err *e) sg_must_check;
 
-/* Asks for what will soon be over and was used. */
+/* Asks for what will soon be over. */
 void credential_control_renew(struct broker *b);
 /* A token endpoint has answered, or failed: the vault knows. */
 void credential_control_refreshed(struct broker *b, size_t i);

@@ -40,6 +40,7 @@ struct refresh_run {
 	size_t credential;
 	struct name server;
 	uint32_t dial;
+	int error; /* the gate cannot be asked: a positive errno */
 	struct link link;
 	struct timer timer;
 	unsigned status; /* of the final answer; 0: none yet */
@@ -242,7 +243,12 @@ static void ready(struct watch *w, uint32_t what)
 
 static void expired(struct timer *timer)
 {
-	fail(sg_container_of(timer, struct refresh_run, timer), "it took too long", "");
+	struct refresh_run *t = sg_container_of(timer, struct refresh_run, timer);
+
+	if (t->error)
+		fail(t, "the gate cannot be asked for a connection: ", strerror(t->error));
+	else
+		fail(t, "it took too long", "");
 }
 
 /* ---- Begin ---- */
@@ -262,10 +268,10 @@ static struct refresh_run *run_of(struct refresher *r, size_t credential)
 	return unused;
 }
 
+/* A failure waits for the timer: an exchange is asking, and would be looked at again within that. */
 static void begin(struct refresh_run *t, struct refresher *r, size_t credential)
 {
 	struct broker *b = r->broker;
-	int e;
 
 	*t = (struct refresh_run){.all = r,
 				  .state = REFRESH_DIALLING,
@@ -273,16 +279,12 @@ static void begin(struct refresh_run *t, struct refresher *r, size_t credential)
 				  .link.watch.fd = -1,
 				  .timer.expired = expired};
 	if (!credential_refresh_server(vault_credential(b->rules.vault, credential)->refresh,
-				       &t->server)) {
-		fail(t, "it has no name", "");
-		return;
-	}
-	e = gate_door_dial_token(b->door, &t->server, CREDENTIAL_PORT, &t->dial);
-	if (e) {
-		fail(t, "the gate cannot be asked for a connection: ", strerror(-e));
-		return;
-	}
-	loop_timer_set(b->loop, &t->timer, mono_add_ms(mono_now(), b->patience.dial));
+				       &t->server))
+		t->error = EINVAL;
+	else
+		t->error = -gate_door_dial_token(b->door, &t->server, CREDENTIAL_PORT, &t->dial);
+	loop_timer_set(b->loop, &t->timer,
+		       mono_add_ms(mono_now(), t->error ? 0 : b->patience.dial));
 }
 
 void refresher_start(struct refresher *r)
@@ -338,7 +340,7 @@ bool refresher_dialled(struct refresher *r, uint32_t dial, int fd, int error)
 	for (size_t i = 0; i < REFRESHES_MAX; i++) {
 		struct refresh_run *t = &r->run[i];
 
-		if (t->state != REFRESH_DIALLING || t->dial != dial)
+		if (t->state != REFRESH_DIALLING || t->error || t->dial != dial)
 			continue;
 		take_socket(t, fd, error);
 		return true;

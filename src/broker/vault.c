@@ -132,6 +132,9 @@ static void part_free(struct part **p)
 static void end_held(struct held *h)
 {
 	h->state = HELD_ENDED;
+	h->expires_at = h->renew_at = h->retry_at = 0;
+	h->failures = 0;
+	h->used = false;
 	snprintf(h->why, sizeof(h->why), "the policy does not have it any more");
 	for (size_t part = 0; part < SECRET_PARTS; part++)
 		part_free(&h->part[part]);
@@ -354,12 +357,26 @@ enum held_state held_state_at(const struct held *h, int64_t now)
 	return h->retry_at > now ? HELD_FAILED : HELD_WANTED;
 }
 
-/* A value is wanted before its time is over, and nothing while a failure is waited for. */
+/* A value that is used is wanted before its time is over, and nothing while a failure is waited for. */
+static bool is_due(const struct held *h, int64_t now)
+{
+	return h->state == HELD_READY && h->expires_at && h->renew_at <= now && h->used &&
+	       h->retry_at <= now;
+}
+
 static bool is_wanted(const struct held *h, int64_t now)
 {
-	bool renew = h->state == HELD_READY && h->expires_at && h->renew_at <= now;
+	return is_due(h, now) || (h->retry_at <= now && held_state_at(h, now) == HELD_WANTED);
+}
 
-	return h->retry_at <= now && (renew || held_state_at(h, now) == HELD_WANTED);
+bool vault_is_due(const struct vault *v)
+{
+	int64_t now = time(NULL);
+
+	for (size_t i = 0; i < v->list.n; i++)
+		if (is_due(&v->held[i], now))
+			return true;
+	return false;
 }
 
 static bool lacks(const struct vault *v, size_t i, enum secret_part part)
@@ -418,9 +435,4 @@ size_t vault_next_wanted(const struct vault *v, size_t from)
 size_t vault_next_refresh(const struct vault *v, size_t from)
 {
 	return next_wanted(v, from, true);
-}
-
-bool vault_is_used(const struct vault *v, size_t i)
-{
-	return v->held[i].used;
 }

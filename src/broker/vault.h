@@ -89,8 +89,8 @@ bool vault_is_in_force(const struct vault *v, size_t i);
 struct span vault_part(const struct vault *v, size_t i, enum secret_part part);
 
 /*
- * The first credential from `from` on whose source has to be read: it is not there, or its value will
- * soon be over; vault_count() when there is none. The other one: of those with `refresh` whose sources
+ * The first credential from `from` on whose source has to be read: it is not there, or its value was
+ * used and will soon be over; vault_count() when there is none. The other one: of those with `refresh` whose sources
  * were read, that need another access token (refresh.h).
  */
 size_t vault_next_wanted(const struct vault *v, size_t from);
@@ -101,8 +101,8 @@ bool vault_wants_client_secret(const struct vault *v, size_t i);
 
 /* When the next of the values that are there will want another one, in seconds since 1970; 0: none. */
 int64_t vault_next_due(const struct vault *v, int64_t now);
-/* Was the value used since it was put? What nobody uses is not fetched in advance. */
-bool vault_is_used(const struct vault *v, size_t i);
+/* Does one of them want it already? */
+bool vault_is_due(const struct vault *v);
 
 /* Why the last vault_apply() said CREDENTIAL_MISSING, STRICT or MISPLACED: a sentence piece. */
 const char *vault_why(const struct vault *v);

@@ -684,10 +684,16 @@ def test_another_policy_takes_a_credential_away(rig):
     assert done.returncode == 0 and b"uthorization" not in done.stdout
     done = broker.curl("-i", "-H", f"Authorization: Bearer {placeholder}", f"https://{NAME}/")
     assert b" 403 " in done.stdout.splitlines()[0] and b"sandgate-reason: credential-refused" in done.stdout
-    # Its secret is gone: when it comes back it is asked for again, by the same number.
+    # Its secret is gone: when it comes back it is asked for again, by the same number, and also when
+    # nobody answered the last time.
     assert broker.set_policy(CREDENTIALS, 3)["ok"]
     [row] = broker.ask("credentials")["credentials"]
     assert row["wanted"] and not row["ended"] and row["placeholder"] == placeholder
+    for generation in (4, 6):
+        threading.Thread(target=broker.curl, args=(f"https://{NAME}/",), daemon=True).start()
+        assert broker.await_line() == {"op": "wanted", "credential": 0}
+        assert broker.set_policy(ALLOW, generation)["ok"]
+        assert broker.set_policy(CREDENTIALS, generation + 1)["ok"]
 
 
 def test_another_policy_brings_a_credential(rig):
