@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A little internet for a command: started, joined to a machine of its own, and gone afterwards.
 
-    little_internet.py [--root] [--program FILE]... [--site NAME]... [--service NAME:PORT]... [-- COMMAND]
+    little_internet.py [--root] [--program FILE]... [--site NAME]... [--git NAME]...
+                       [--service NAME:PORT]... [-- COMMAND]
 
 The command runs on the machine as an ordinary user with the terminal of the caller; without one, the
 way into the machine is printed and it stays up until interrupted. Needs root. Tests use the package
@@ -17,7 +18,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from internet.machine import HOME, PROGRAMS, UID  # noqa: E402
-from internet.services import echo_tcp  # noqa: E402
+from internet.services import echo_tcp, git_site  # noqa: E402
 from internet.world import World  # noqa: E402
 
 
@@ -29,6 +30,8 @@ def _arguments():
                         help="put this program on the machine's PATH")
     parser.add_argument("--site", action="append", default=[], metavar="NAME",
                         help="a web site, http and https")
+    parser.add_argument("--git", action="append", default=[], metavar="NAME",
+                        help="a git host with /project.git, to clone and push")
     parser.add_argument("--service", action="append", default=[], metavar="NAME:PORT",
                         help="a TCP service that echoes")
     parser.add_argument("--no-ipv6", action="store_true", help="a machine without IPv6")
@@ -36,9 +39,19 @@ def _arguments():
     return parser.parse_args()
 
 
+def _hello(request):
+    """Says who it is, and with which key somebody signs in; not the key."""
+    key = request.header("authorization")
+    return (f"hello from {request.site.name}\n"
+            + (f"signed in with a key of {len(key.split()[-1])} characters that ends in {key[-4:]}\n"
+               if key else ""))
+
+
 def _declare(world, arguments):
     for name in arguments.site:
-        world.site(name, v6=not arguments.no_ipv6)
+        world.site(name, v6=not arguments.no_ipv6, handler=_hello)
+    for name in arguments.git:
+        git_site(world, name)
     for service in arguments.service:
         name, port = service.rsplit(":", 1)
         address = world.address()
