@@ -13,14 +13,6 @@ struct opened {
 	size_t n;
 };
 
-static bool is_planned(const struct file_plan *p, const char *dest)
-{
-	for (size_t i = 0; i < p->n; i++)
-		if (strcmp(p->mounts[i].dest, dest) == 0)
-			return true;
-	return false;
-}
-
 static void add_entry(const struct opened *o, const char *path)
 {
 	const struct tree *host = o->r->host;
@@ -35,7 +27,7 @@ static void add_entry(const struct opened *o, const char *path)
 	} else if (k != PATH_FILE && k != PATH_DIR) {
 		return;
 	}
-	if (!is_planned(o->p, path))
+	if (!file_plan_has(o->p, path))
 		file_plan_add(o->p, &m);
 }
 

@@ -28,6 +28,14 @@ void file_plan_add(struct file_plan *p, const struct mount *m)
 		p->failed = true;
 }
 
+bool file_plan_has(const struct file_plan *p, const char *dest)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (strcmp(p->mounts[i].dest, dest) == 0)
+			return true;
+	return false;
+}
+
 static void mount_free(struct mount *m)
 {
 	free(m->dest);

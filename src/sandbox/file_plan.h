@@ -9,6 +9,9 @@
 /* The texts are copied. */
 void file_plan_add(struct file_plan *p, const struct mount *m);
 
+/* Is anything to be mounted at that very place? */
+bool file_plan_has(const struct file_plan *p, const char *dest);
+
 /* Takes out the mounts that `drop` picks, the order of the others kept. */
 void file_plan_drop(struct file_plan *p, bool (*drop)(const struct mount *m, const void *ctx),
 		    const void *ctx);

@@ -186,14 +186,6 @@ static enum path_kind look_below(const struct planner *b, const char *part, char
 	return host_look(b, out);
 }
 
-static bool is_planned(const struct file_plan *p, const char *dest)
-{
-	for (size_t i = 0; i < p->n; i++)
-		if (strcmp(p->mounts[i].dest, dest) == 0)
-			return true;
-	return false;
-}
-
 static void add_checked(struct planner *b, enum mount_kind kind, enum mount_rank rank,
 			const char *path)
 {
@@ -203,7 +195,7 @@ static void add_checked(struct planner *b, enum mount_kind kind, enum mount_rank
 			  .source = (char *)path,
 			  .checked = true};
 
-	if (!is_planned(b->p, path))
+	if (!file_plan_has(b->p, path))
 		file_plan_add(b->p, &m);
 }
 
@@ -471,7 +463,7 @@ static void add_over(struct planner *b, const struct file_over *o)
 		.kind = MOUNT_RO, .rank = RANK_MASK, .dest = real, .source = (char *)o->source};
 
 	/* Distributions have links from one of these places to another. */
-	if (!file_view_resolve(b->p, b->r->host, o->path, real) || is_planned(b->p, real))
+	if (!file_view_resolve(b->p, b->r->host, o->path, real) || file_plan_has(b->p, real))
 		return;
 	if (o->link)
 		m.kind = MOUNT_LINK;

@@ -54,6 +54,13 @@ def test_the_person_s_env_wins(sandgate):
         ["/mine", "-Da=b", BUNDLE]
 
 
+def test_what_exec_runs_has_them_too(world, started):
+    world.site(NAME)
+    one = started("--only", NAME)
+    got = one.exec(f"echo $SSL_CERT_FILE $NODE_EXTRA_CA_CERTS; curl -sS https://{NAME}/")
+    assert got.ok and got.out.split("\n")[0] == f"{BUNDLE} /run/sandbox-files/ca/extra.pem", got
+
+
 @pytest.mark.parametrize("person,options", [("dev", ()), ("root", ()), ("dev", ("--as-root",)),
                                             ("root", ("--as-root",))])
 def test_nothing_inside_can_write_it(world, sandgate, person, options):
