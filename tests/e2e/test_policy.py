@@ -163,7 +163,7 @@ def test_duplicates_change_nothing(world, sandgate):
     ("network: opne\n", "open"),
     ("network: deny\nallow:\n  - host: a.example.com\n    ports: [0]\n", "4:"),
     ("network: deny\nallow:\n  - host: a.example.com\n    methods: ['G ET']\n", "4:"),
-    ("network: deny\nallow:\n  - host: a.example.com\n    ports: [443]\n    paths: ['/x']\n", "inspect"),
+    ("network: deny\nallow:\n  - host: a.example.com\n    ports: [8443]\n    paths: ['/x']\n", "inspect"),
     ("network: deny\nallow: [ 'a.example.com'\n", "policy.yaml:"),
     ("network: deny\nnetwork: any\n", "network"),
     ("network: any\nallow: [a.example.com]\n", "any"),
@@ -302,7 +302,8 @@ def test_explain_says_rule_step_reason_and_remedy(world, sandgate):
     path = policy(world, "network: deny\nallow: ['*.example.com', 'db.example.org:5432']\n")
     said = sandgate.json("net", "explain", "--policy", path, "https://api.example.com/repos/x")
     assert list(said) == ["verdict", "step", "rule", "permission", "reason", "remedy", "note", "name",
-                          "address", "port", "proto", "method", "path", "generation"]
+                          "address", "port", "proto", "method", "path", "inspected", "operation", "operation_of",
+                          "generation"]
     assert said["verdict"] == "allow" and said["rule"] == "*.example.com" and said["step"] == 3
     assert (said["name"], said["port"], said["proto"]) == ("api.example.com", 443, "tcp")
     said = sandgate.json("net", "explain", "--policy", path, "db.example.org:22")
