@@ -76,10 +76,12 @@ bool sealer_may_sleep(struct process *s)
 
 /* --- records --- */
 
-/* A gate knows of no credential. */
+/* A gate knows of no credential, and a broker of nothing but requests. */
 static bool is_good(const struct process *s, const struct source *from, const struct record *r)
 {
-	return record_valid(r) && (!r->credential[0] || is_broker(s, from));
+	if (!record_valid(r))
+		return false;
+	return is_broker(s, from) ? r->proto == RECORD_HTTP : !r->credential[0];
 }
 
 static void take_record(struct process *s, struct source *from, mono_t now)

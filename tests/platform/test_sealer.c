@@ -296,11 +296,18 @@ static void carry(struct world *w, const char *credential, unsigned n)
 
 static void refuse_by_broker(struct world *w, enum reason reason, unsigned n)
 {
-	struct ring *gate = w->ring;
+	struct record r = {.kind = RECORD_DENY,
+			   .proto = RECORD_HTTP,
+			   .reason = (uint8_t)reason,
+			   .has_name = true,
+			   .port = 443,
+			   .method = "PUT",
+			   .path = "/v1",
+			   .time_ms = now_ms()};
 
-	w->ring = w->broker;
-	refuse(w, reason, n);
-	w->ring = gate;
+	assert_int_equal(name_parse_ascii("api.example.com", 15, &r.name), NAME_OK);
+	for (unsigned i = 0; i < n; i++)
+		ring_put(w->broker, w->wake, &r);
 }
 
 /* Of the log: entries with or without a credential, and what they say was suppressed. */
@@ -451,7 +458,7 @@ static void the_earlier_record_goes_first(void **state)
 	sealer_rig_add_broker(w);
 	for (unsigned i = 1; i <= 18; i++) {
 		struct record r = {.kind = RECORD_DENY,
-				   .proto = RECORD_TCP,
+				   .proto = RECORD_HTTP,
 				   .reason = REASON_NOT_IN_POLICY,
 				   .port = (uint16_t)i,
 				   .time_ms = begin + i};
@@ -512,6 +519,27 @@ static void a_gate_knows_of_no_credential(void **state)
 	assert_int_equal(json_integer_value(json_object_get(f.last, "records")), 3);
 	assert_string_equal(json_string_value(json_object_get(f.last, "why")),
 			    "the gate wrote records that are none");
+	forget(&f);
+}
+
+/* And a broker not that of a connection. */
+static void a_broker_knows_of_requests_alone(void **state)
+{
+	struct world *w = *state;
+	struct ring *gate = w->ring;
+	struct found f;
+
+	sealer_rig_add_broker(w);
+	w->ring = w->broker;
+	refuse(w, REASON_NOT_IN_POLICY, 4);
+	w->ring = gate;
+	sealer_rig_start(w);
+	assert_int_equal(sealer_sync(&w->sealer, SYNC_MS), 0);
+	f = find(w, "sandgate.audit.garbled", NULL);
+	assert_int_equal(f.entries, 1);
+	assert_int_equal(json_integer_value(json_object_get(f.last, "records")), 4);
+	assert_string_equal(json_string_value(json_object_get(f.last, "why")),
+			    "the broker wrote records that are none");
 	forget(&f);
 }
 
@@ -758,6 +786,7 @@ int main(void)
 		WITH_WORLD(the_earlier_record_goes_first),
 		WITH_WORLD(requests_grow_the_log_by_their_rate_alone),
 		WITH_WORLD(a_gate_knows_of_no_credential),
+		WITH_WORLD(a_broker_knows_of_requests_alone),
 		WITH_WORLD(a_flood_is_not_kept_line_by_line),
 		WITH_WORLD(nothing_is_lost_with_a_process),
 		WITH_WORLD(the_end_of_the_supervisor_is_sealed),
