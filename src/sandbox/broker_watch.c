@@ -71,17 +71,23 @@ int broker_watch_trust_authority(struct supervisor *s, struct err *e)
 
 int broker_watch_await_ready(struct supervisor *s, struct err *e)
 {
-	struct err how;
-
 	if (!broker_link_is_there(&s->broker))
 		return 0;
 	if (broker_link_await_ready(&s->broker, e))
 		return -1;
 	if (broker_watch_trust_authority(s, e) == 0)
 		return 0;
-	process_link_kill(&s->broker.process);
-	broker_link_bury(&s->broker, &how);
+	broker_watch_drop(s);
 	return -1;
+}
+
+void broker_watch_drop(struct supervisor *s)
+{
+	struct err how;
+
+	secret_fetch_abandon(&s->fetches);
+	if (broker_link_is_there(&s->broker))
+		broker_link_bury(&s->broker, &how);
 }
 
 /* ---- Gate and broker ---- */

@@ -53,7 +53,10 @@ void broker_watch_act(struct supervisor *s);
  */
 int broker_watch_replace(struct supervisor *s, struct err *e) sg_must_check;
 
-/* Ends it. */
+/* It was begun for what is not to be: ends it at once. */
+void broker_watch_drop(struct supervisor *s);
+
+/* Ends it, at the end of the supervisor. */
 void broker_watch_end(struct supervisor *s);
 
 #endif

@@ -165,7 +165,7 @@ static void replace_both(struct supervisor *s, bool begun)
 {
 	process_link_kill(&s->gate.process);
 	if (begun)
-		broker_watch_end(s);
+		broker_watch_drop(s);
 	else
 		process_link_kill(&s->broker.process);
 }
@@ -197,7 +197,7 @@ static int swap(struct supervisor *s, const struct next_policy *n, bool *begun, 
 		return -1;
 	if (swap_gate(s, n, e)) {
 		if (*begun)
-			broker_watch_end(s);
+			broker_watch_drop(s);
 		return -1;
 	}
 	if ((*begun ? broker_watch_pair(s, e) : swap_broker(s, n, e)) == 0)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The broker's life: when there is one, what its death costs, and what it leaves behind."""
 
+import asyncio
 import base64
 import json
 import os
@@ -216,6 +217,32 @@ def test_the_end_waits_for_no_connection_at_the_broker(world, sandgate):
     done = sandgate.run("--policy", policy_file(world, SEEN), command=f"curl -sS https://{NAME}/")
     assert done.ok and done.out == f"hello from {NAME}\n", done
     assert time.monotonic() - started < 30
+
+
+UPLOAD = """
+import socket, ssl
+n = 4000000
+s = ssl.create_default_context().wrap_socket(socket.create_connection(("NAME", 443)), server_hostname="NAME")
+s.sendall(b"POST / HTTP/1.1\\r\\nhost: NAME\\r\\ncontent-length: %d\\r\\n\\r\\n" % n + b"x" * n)
+s.settimeout(0.1)
+try: s.unwrap()
+except OSError: pass
+""".replace("NAME", NAME)
+
+
+def test_what_the_command_sent_goes_on_its_way_after_its_end(world, sandgate):
+    """It does not wait for the answer; what it sent is at the broker, and a slow server gets all of it."""
+    got = []
+
+    async def read_slowly(request):
+        while sum(got) < 4000000 and (data := await request.connection.reader.read(100000)):
+            got.append(len(data))
+            await asyncio.sleep(0.01)
+        return "thanks"
+    world.site(NAME, handler=read_slowly).streams_body = True
+    done = sandgate.run("--policy", policy_file(world, SEEN), command=["python3", "-c", UPLOAD])
+    assert done.ok, done
+    wait_until(lambda: sum(got) == 4000000, 10, "the rest, in the server's own buffers by now")
 
 
 # --- live changes ---
