@@ -217,7 +217,7 @@ void ca_bundle_places(const struct ca_bundle *b, struct file_over out[CA_BUNDLE_
 
 struct span ca_bundle_host(const struct ca_bundle *b)
 {
-	return trusted_span(&b->host.text);
+	return b->host.text.n ? trusted_span(&b->host.text) : span_of("", 0);
 }
 
 /* What stands for the authorities in each file. */

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whom the programs inside trust: the sandbox's own files, where they are, and who can write them."""
 
+import os
+
 import pytest
 
 from program import wait_until
@@ -137,3 +139,24 @@ def test_one_that_a_sandbox_may_write_is_not_believed(world, sandgate):
     assert f"sandgate: SSL_CERT_FILE is {work}/mine.pem: a sandbox may write it; " \
         "the system's authorities are taken" in box.err_lines
     assert box.run(f"tail -c +{HEAD + 1} {BUNDLE}").out == world.machine.read(SYSTEM)
+
+
+@pytest.fixture
+def no_bundle(world):
+    """A machine without ca-certificates."""
+    place = world.machine.place
+    place.call(lambda: os.rename(SYSTEM, SYSTEM + ".away"))
+    yield
+    place.call(lambda: os.rename(SYSTEM + ".away", SYSTEM))
+
+
+def test_a_machine_without_certificates_trusts_nobody_and_says_so(world, sandgate, no_bundle):
+    world.site(NAME)
+    box = sandgate.box("--only", NAME)
+    assert box.run(f"tail -c +{HEAD + 1} {BUNDLE}").out == ""
+    assert not box.curl(f"https://{NAME}/").ok
+    world.machine.write("/home/dev/seen.yaml", SEEN, "dev")
+    got = sandgate("run", "--policy", "/home/dev/seen.yaml", "--", "true")
+    assert got.status == 125 and got.err == \
+        "sandgate: the host's certificate bundle has no certificate in it; install one (on Debian: " \
+        "the package ca-certificates)\n", got
