@@ -115,6 +115,7 @@ static size_t got_n;
 static unsigned replies;
 static struct wire_reply reply;
 static struct dns_client asked_by;
+static enum reason not_answered;
 static struct timer guard;
 
 static void on_reply(void *ctx, const struct dns_client *client, enum reason why,
@@ -123,6 +124,7 @@ static void on_reply(void *ctx, const struct dns_client *client, enum reason why
 	memcpy(got, message.p, message.n);
 	got_n = message.n;
 	asked_by = *client;
+	not_answered = why;
 	replies++;
 	loop_stop(loop);
 }
@@ -329,6 +331,40 @@ static void a_refusal_can_be_nxdomain(void **state)
 	assert_int_equal(reply.ede, 15);
 	assert_true(wire_name_is(&reply.record[0].owner, "example.com"));
 	assert_int_equal(counters().refused, 1);
+}
+
+static enum reason lookup_by_proxy(const char *name)
+{
+	static const struct dns_client proxy = {.by_proxy = true, .tcp = true};
+	unsigned want = replies + 1;
+
+	build_question(name, DNS_A, 0);
+	send_question(&proxy);
+	wait_for_reply(want);
+	return not_answered;
+}
+
+/*
+ * What the proxy port asks is judged as asked by it, bound and limited like any other, and neither
+ * noted nor counted here.
+ */
+static void the_proxy_port_asks_for_itself(void **state)
+{
+	struct name www = {0};
+	struct names_answer kept;
+
+	set_policy("network: brokered\nallow: [www.example.com, private.example.com]\n");
+	expect("www.example.com", DNS_A, DNS_REFUSED, 0);
+	assert_int_equal(noted(REASON_PROXY_ONLY, "www.example.com", ""), 1);
+	assert_int_equal(upstream.n_udp, 0);
+	assert_int_equal(lookup_by_proxy("www.example.com"), REASON_NONE);
+	assert_int_equal(name_parse_ascii("www.example.com", 15, &www), NAME_OK);
+	names_answer(names, &www, NAMES_A, loop_now(loop), &kept);
+	assert_int_equal(kept.state, NAMES_ADDRESSES);
+	assert_int_equal(lookup_by_proxy("other.example.com"), REASON_NOT_IN_POLICY);
+	assert_int_equal(noted(REASON_NOT_IN_POLICY, "other.example.com", ""), 0);
+	assert_int_equal(counters().refused, 1);
+	assert_int_equal(counters().answered, 0);
 }
 
 static void dns_can_be_off(void **state)
@@ -773,6 +809,7 @@ int main(void)
 		T(a_refused_name_stays_inside),
 		T(a_refusal_can_be_nxdomain),
 		T(dns_can_be_off),
+		T(the_proxy_port_asks_for_itself),
 		T(what_is_no_name_is_refused),
 		T(malformed_messages_are_answered_as_such),
 		T(search_list_retries_are_one_refusal),

@@ -341,6 +341,102 @@ static void a_flow_ends_when_its_address_becomes_the_hosts(void **state)
 	host.n = 0;
 }
 
+/* --- the proxy port --- */
+
+static struct judged judge_proxied(const char *a, uint16_t port)
+{
+	struct endpoint to = {.addr = address(a), .port = port};
+	struct judged j;
+
+	judge_proxied_address(&gate, &to, &j);
+	return j;
+}
+
+static struct judged judge_proxied_as(const char *n, const char *a, uint16_t port)
+{
+	struct name asked = name(n);
+	struct addr at = address(a);
+	struct judged j;
+
+	judge_proxied_name(&gate, &asked, &at, 1, port, &j);
+	return j;
+}
+
+static void the_gates_own_ports(void **state)
+{
+	begin_file("network: deny\nhost_ports: [1080, 8080]\n");
+	assert_int_equal(judge("192.0.0.1", 3128, PROTO_TCP).kind, JUDGED_PROXY);
+	assert_int_equal(judge("fd73:616e:6467:1::1", 3128, PROTO_TCP).kind, JUDGED_PROXY);
+	/* A listed port of the host is reached in the place of the proxy port ... */
+	assert_int_equal(judge("192.0.0.1", 1080, PROTO_TCP).kind, JUDGED_FORWARD);
+	assert_int_equal(judge("192.0.0.1", 8080, PROTO_TCP).kind, JUDGED_FORWARD);
+	assert_int_equal(judge("192.0.0.1", 3128, PROTO_UDP).kind, JUDGED_REFUSED);
+	assert_int_equal(judge("192.0.0.1", 3129, PROTO_TCP).kind, JUDGED_REFUSED);
+	assert_int_equal(judge("192.0.0.2", 3128, PROTO_TCP).kind, JUDGED_REFUSED);
+	end(NULL);
+	/* ... but not where that is the only way. */
+	begin_file("network: brokered\nhost_ports: [1080, 8080]\n");
+	assert_int_equal(judge("192.0.0.1", 1080, PROTO_TCP).kind, JUDGED_PROXY);
+	assert_int_equal(judge("192.0.0.1", 8080, PROTO_TCP).kind, JUDGED_FORWARD);
+	end(NULL);
+	begin("none", NULL, NULL);
+	assert_int_equal(judge("192.0.0.1", 3128, PROTO_TCP).verdict.reason, REASON_NETWORK_NONE);
+}
+
+/* Under `any` everything else would be forwarded. */
+static void no_proxy_leads_inward(void **state)
+{
+	static const char *const own[] = {
+		"127.0.0.1", "127.9.9.9", "::1",       "::",
+		"0.0.0.0",   "192.0.0.2", "192.0.0.1", "fd73:616e:6467:1::1"};
+
+	begin("any", NULL, NULL);
+	gate.sandbox_v4 = address("192.0.0.2");
+	for (size_t i = 0; i < sg_array_len(own); i++) {
+		assert_int_equal(judge_proxied(own[i], 9090).kind, JUDGED_REFUSED);
+		assert_int_equal(judge_proxied(own[i], 3128).kind, JUDGED_REFUSED);
+	}
+	assert_int_equal(judge_proxied_as("x.example.com", "127.0.0.1", 80).verdict.reason,
+			 REASON_SPECIAL_ADDRESS);
+	/* Dialled it would be answered by the gate. */
+	assert_int_equal(judge_proxied("93.184.0.1", 53).verdict.reason, REASON_PORT_NOT_ALLOWED);
+	assert_int_equal(judge_proxied_as("x.example.com", "93.184.0.1", 53).kind, JUDGED_REFUSED);
+	assert_int_equal(judge_proxied("93.184.0.1", 54).kind, JUDGED_FORWARD);
+}
+
+static void brokered_admits_by_proxy_alone(void **state)
+{
+	static const char *const allow[] = {"api.example.com", "10.1.2.3", NULL};
+	struct endpoint to = {.addr = address("93.184.0.1"), .port = 443};
+	struct name api = name("api.example.com"), other = name("other.example.com");
+	struct admitted a = {.dst = &to,
+			     .dialled = &to.addr,
+			     .proto = PROTO_TCP,
+			     .name = &api,
+			     .inside = true,
+			     .by_proxy = true};
+	struct judged j;
+
+	begin("brokered", allow, NULL);
+	bind_name("api.example.com", "93.184.0.1");
+	assert_int_equal(judge("93.184.0.1", 443, PROTO_TCP).verdict.reason, REASON_PROXY_ONLY);
+	assert_int_equal(judge("10.1.2.3", 22, PROTO_TCP).verdict.reason, REASON_PROXY_ONLY);
+	assert_int_equal(judge_proxied("10.1.2.3", 22).kind, JUDGED_FORWARD);
+	j = judge_proxied_as("api.example.com", "93.184.0.1", 443);
+	assert_int_equal(j.kind, JUDGED_FORWARD);
+	assert_true(j.verdict.check_name);
+	assert_true(judge_proxied_server_name(&gate, &to, &api, NULL, NULL).allow);
+	assert_false(judge_server_name(&gate, &to, PROTO_TCP, &api, NULL, NULL).allow);
+	assert_false(judge_proxied_server_name(&gate, &to, &other, NULL, NULL).allow);
+	assert_true(judge_again(&gate, &a).allow);
+	a.by_proxy = false;
+	assert_int_equal(judge_again(&gate, &a).reason, REASON_PROXY_ONLY);
+	/* What was not looked into, and would have to be now. */
+	a.by_proxy = true;
+	a.inside = false;
+	assert_int_equal(judge_again(&gate, &a).reason, REASON_NO_SERVER_NAME);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -359,6 +455,9 @@ int main(void)
 		cmocka_unit_test_teardown(the_gates_own_address_leads_to_listed_host_ports, end),
 		cmocka_unit_test_teardown(a_name_of_loopback_does_not_lead_to_the_hosts, end),
 		cmocka_unit_test_teardown(the_addresses_of_a_dial_are_looked_into_alike, end),
+		cmocka_unit_test_teardown(the_gates_own_ports, end),
+		cmocka_unit_test_teardown(no_proxy_leads_inward, end),
+		cmocka_unit_test_teardown(brokered_admits_by_proxy_alone, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
