@@ -23,14 +23,21 @@
 
 enum { LATER_REFUSAL_MS = 10000, REFUSAL_STATUS = 403, HTTPS_PORT = 443 };
 
-/* RFC 8446, 6: alert, fatal, access_denied (49) or decode_error (50), in a record of TLS 1.2's
- * number. */
-static struct span tls_alert(bool malformed)
+/* In a record of TLS 1.2's number: fatal, and why (RFC 8446, 6; RFC 7301, 3.2). */
+static struct span tls_alert(enum reason r)
 {
-	static const uint8_t denied[] = {21, 3, 3, 0, 2, 2, 49};
-	static const uint8_t garbled[] = {21, 3, 3, 0, 2, 2, 50};
+	static const uint8_t access_denied[] = {21, 3, 3, 0, 2, 2, 49};
+	static const uint8_t decode_error[] = {21, 3, 3, 0, 2, 2, 50};
+	static const uint8_t no_application_protocol[] = {21, 3, 3, 0, 2, 2, 120};
 
-	return malformed ? span_of(garbled, sizeof(garbled)) : span_of(denied, sizeof(denied));
+	switch (r) {
+	case REASON_MALFORMED_TLS:
+		return span_of(decode_error, sizeof(decode_error));
+	case REASON_NOT_HTTP:
+		return span_of(no_application_protocol, sizeof(no_application_protocol));
+	default:
+		return span_of(access_denied, sizeof(access_denied));
+	}
 }
 
 static void refuse_tls(struct flow *fl, enum reason r, const struct name *name,
@@ -41,7 +48,7 @@ static void refuse_tls(struct flow *fl, enum reason r, const struct name *name,
 	if (r == REASON_NOT_TLS || fl->down.octets)
 		flow_abort(fl);
 	else
-		flow_linger(fl, tls_alert(r == REASON_MALFORMED_TLS));
+		flow_linger(fl, tls_alert(r));
 }
 
 void inspect_nothing(struct flow *fl)

@@ -153,7 +153,7 @@ def test_what_offers_no_http_is_told_at_once(world, sandgate):
     site = world.site(NAME, handler=hello)
     box = box_of(sandgate)
     got = box.run(f"openssl s_client -connect {NAME}:443 -servername {NAME} -alpn mqtt </dev/null")
-    assert "alert" in got.err, got
+    assert "alert no application protocol" in got.err, got
     assert reasons(box) == ["not-http"]
     assert not world.left_the_host(to=site.addresses[0], where=lambda p: p.payload)
 

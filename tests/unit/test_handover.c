@@ -72,10 +72,14 @@ static void the_offers_are_those_of_the_hello(void **state)
 
 static void what_speaks_no_http_is_told_at_once(void **state)
 {
+	static const uint8_t alert[] = {21, 3, 3, 0, 2, 2, 120};
+	uint8_t got[64];
 	struct rig_flow f;
 
 	begin(ALLOWED);
 	f = open_hello("93.184.0.1", 443, SEEN, "\4mqtt");
+	assert_int_equal(recv(f.client, got, sizeof(got), MSG_DONTWAIT), sizeof(alert));
+	assert_memory_equal(got, alert, sizeof(alert));
 	expect_refused(&f, REASON_NOT_HTTP);
 }
 
