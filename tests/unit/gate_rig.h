@@ -307,4 +307,40 @@ static inline void rig_close(struct rig_flow *f)
 	close(f->server);
 }
 
+/* ---- datagrams ---- */
+
+static inline void rig_send_datagram(struct rig *r, const char *to, uint16_t port, const char *text)
+{
+	struct endpoint from = {r->gate->sandbox_v4, 5353}, dst = {rig_addr(to), port};
+	uint8_t octets[512];
+	struct buf b = buf_of(octets, sizeof(octets));
+
+	packet_build_udp(&b, &from, &dst, span_of_string(text));
+	dispatch_packet(r->gate, buf_span(&b));
+	dispatch_run_end(r->gate);
+}
+
+static inline int rig_udp_server(uint16_t *port)
+{
+	struct endpoint at = {.addr = rig_addr("127.0.0.1")};
+	struct sockaddr_storage ss;
+	socklen_t n = endpoint_to_sockaddr(&at, &ss);
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&ss, n), 0);
+	n = sizeof(ss);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&ss, &n), 0);
+	assert_true(endpoint_from_sockaddr(&ss, &at));
+	*port = at.port;
+	return fd;
+}
+
+static inline void rig_expect_datagram(int fd, const char *text)
+{
+	char got[64] = "";
+
+	assert_int_equal(recv(fd, got, sizeof(got), 0), strlen(text));
+	assert_string_equal(got, text);
+}
+
 #endif

@@ -381,6 +381,33 @@ static void without_a_name_nothing_goes_under_inspect_all(void **state)
 	expect_refused(&f, REASON_NO_SERVER_NAME);
 }
 
+/* ---- datagrams ---- */
+
+/* Of its address and port, whatever they are: an exchange that is open ends, none begins. */
+static void datagrams_to_it_end_and_are_refused(void **state)
+{
+	uint16_t port;
+	int server = rig_udp_server(&port);
+	char yaml[128], more[128], octet;
+
+	begin("network: any\n");
+	rig_bind(&rig, SEEN, "127.0.0.1");
+	rig_send_datagram(&rig, "127.0.0.1", port, "one");
+	rig_expect_datagram(server, "one");
+	snprintf(more, sizeof(more), "network: any\ninspect: [\"" OTHER ":%u\"]\n", port);
+	change(more);
+	rig_send_datagram(&rig, "127.0.0.1", port, "two");
+	rig_expect_datagram(server, "two");
+	snprintf(yaml, sizeof(yaml), "network: any\ninspect: [\"" SEEN ":%u\"]\n", port);
+	change(yaml);
+	assert_int_equal(datagrams_open(rig.gate->datagrams), 0);
+	assert_int_equal(next_of(RECORD_DENY).reason, REASON_QUIC_REFUSED);
+	rig_send_datagram(&rig, "127.0.0.1", port, "three");
+	assert_int_equal(next_of(RECORD_DENY).reason, REASON_QUIC_REFUSED);
+	assert_true(recv(server, &octet, 1, MSG_DONTWAIT) < 0);
+	close(server);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -402,6 +429,7 @@ int main(void)
 		ends(a_greeting_does_not_open_a_way),
 		ends(a_hello_in_pieces_is_waited_for),
 		ends(without_a_name_nothing_goes_under_inspect_all),
+		ends(datagrams_to_it_end_and_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -402,40 +402,6 @@ static bool next_packet(struct packet *p)
 	return true;
 }
 
-static void send_datagram(const char *to, uint16_t port, const char *text)
-{
-	struct endpoint from = {rig.gate->sandbox_v4, 5353}, dst = {rig_addr(to), port};
-	uint8_t octets[512];
-	struct buf b = buf_of(octets, sizeof(octets));
-
-	packet_build_udp(&b, &from, &dst, span_of_string(text));
-	dispatch_packet(rig.gate, buf_span(&b));
-	dispatch_run_end(rig.gate);
-}
-
-static int udp_server(uint16_t *port)
-{
-	struct endpoint at = {.addr = rig_addr("127.0.0.1")};
-	struct sockaddr_storage ss;
-	socklen_t n = endpoint_to_sockaddr(&at, &ss);
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-	assert_int_equal(bind(fd, (struct sockaddr *)&ss, n), 0);
-	n = sizeof(ss);
-	assert_int_equal(getsockname(fd, (struct sockaddr *)&ss, &n), 0);
-	assert_true(endpoint_from_sockaddr(&ss, &at));
-	*port = at.port;
-	return fd;
-}
-
-static void expect_datagram(int fd, const char *text)
-{
-	char got[64] = "";
-
-	assert_int_equal(recv(fd, got, sizeof(got), 0), strlen(text));
-	assert_string_equal(got, text);
-}
-
 static void an_exchange_of_datagrams_ends_with_its_permission(void **state)
 {
 	uint16_t port;
@@ -444,13 +410,13 @@ static void an_exchange_of_datagrams_ends_with_its_permission(void **state)
 	struct packet p;
 
 	rig_begin(&rig, "network: any\n");
-	server = udp_server(&port);
-	send_datagram("127.0.0.1", port, "one");
-	expect_datagram(server, "one");
+	server = rig_udp_server(&port);
+	rig_send_datagram(&rig, "127.0.0.1", port, "one");
+	rig_expect_datagram(server, "one");
 	/* A change that is not about it leaves it alone: the same socket goes on. */
 	change("network: any\ndeny: [tracker.example]\n", 2);
-	send_datagram("127.0.0.1", port, "three");
-	expect_datagram(server, "three");
+	rig_send_datagram(&rig, "127.0.0.1", port, "three");
+	rig_expect_datagram(server, "three");
 	assert_int_equal(rig.gate->counters->flows_opened, 1);
 	while (rig_record(&rig, &got))
 		assert_int_equal(got.kind, RECORD_ALLOW);
