@@ -127,6 +127,10 @@ static bool apply_credential(struct live_exchange *l, struct message *m)
 	case CREDENTIAL_KEPT:
 		return true;
 	case CREDENTIAL_STALE:
+		if (l->all->rules->log->closed) {
+			live_refuse_for_log(l);
+			return false;
+		}
 		l->all->rules->stale(l->all->rules->stale_ctx);
 		return false;
 	case CREDENTIAL_MISSING:

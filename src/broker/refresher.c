@@ -43,7 +43,9 @@ struct refresh_run {
 	int error; /* the gate cannot be asked: a positive errno */
 	struct link link;
 	struct timer timer;
-	unsigned status; /* of the final answer; 0: none yet */
+	unsigned status;      /* of the final answer; 0: none yet */
+	struct record record; /* of the request, once it was made */
+	mono_t asked;
 	bool done, failed;
 };
 
@@ -72,10 +74,22 @@ static void close_run(struct refresh_run *t)
 	t->state = REFRESH_FREE;
 }
 
+/* A secret was sent there, whatever came of it. */
+static void note(struct refresh_run *t)
+{
+	t->record.status = (uint16_t)t->status;
+	t->record.bytes_out = t->x.up.passed;
+	t->record.bytes_in = t->x.down.passed;
+	t->record.duration_ms = (uint64_t)((mono_now().ns - t->asked.ns) / 1000000);
+	request_log_put(&t->all->broker->log, &t->record);
+}
+
 static void settle(struct refresh_run *t, const char *failure)
 {
 	struct refresher *all = t->all;
 
+	if (t->state == REFRESH_ASKED)
+		note(t);
 	close_run(t);
 	if (failure)
 		vault_fail_refresh(vault_of(t), t->credential, failure, SECRET_PARTS);
@@ -154,6 +168,21 @@ static bool send_request(struct refresh_run *t, const struct message *m, struct 
 	return true;
 }
 
+static void begin_record(struct refresh_run *t, const struct message *m)
+{
+	const struct handover server = {.name = t->server, .dst.port = CREDENTIAL_PORT};
+	const struct request_log *log = &t->all->broker->log;
+	char place[CREDENTIAL_TEXT_MAX], text[CREDENTIAL_TEXT_MAX + 16];
+
+	credential_describe(vault_credential(vault_of(t), t->credential), place);
+	snprintf(text, sizeof(text), "refresh of %s", place);
+	request_log_begin(log, &t->record, &server, m, vault_of(t));
+	t->record.has_addr = false; /* the gate's to know */
+	t->record.generation = log->generation;
+	request_log_use(&t->record, text);
+	t->asked = mono_now();
+}
+
 static bool make_and_send(struct refresh_run *t, uint8_t *room, struct err *e)
 {
 	struct buf body = buf_of(room, ASK_MAX);
@@ -162,6 +191,7 @@ static bool make_and_send(struct refresh_run *t, uint8_t *room, struct err *e)
 
 	if (refresh_ask(vault_of(t), t->credential, &m, &body, e))
 		return false;
+	begin_record(t, &m);
 	sent = send_request(t, &m, buf_span(&body));
 	message_free(&m);
 	if (!sent)
@@ -287,9 +317,10 @@ static void begin(struct refresh_run *t, struct refresher *r, size_t credential)
 		       mono_add_ms(mono_now(), t->error ? 0 : b->patience.dial));
 }
 
+/* A use of a secret that could not be noted does not happen; the next request asks again. */
 void refresher_start(struct refresher *r)
 {
-	struct vault *v = r->broker->rules.vault;
+	struct vault *v = r->broker->log.closed ? NULL : r->broker->rules.vault;
 	size_t n = v ? vault_count(v) : 0;
 
 	for (size_t i = v ? vault_next_refresh(v, 0) : 0; i < n; i = vault_next_refresh(v, i + 1)) {

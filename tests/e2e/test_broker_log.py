@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from broker_rig import ALLOW, NAME, Rig, read_head, until
+from test_broker_refresh import LOGIN, REFRESH_TOKEN, World, token
 
 SECRET = "a-secret-of-the-person"
 OTHER = "other.example.net"
@@ -63,6 +64,32 @@ def test_what_came_to_nothing_used_no_credential(rig):
     assert b"502" in broker.curl("-i", f"https://{NAME}/one").stdout
     [record] = broker.await_records(1)
     assert (record["reason"], record["credential"]) == ("upstream-certificate", "")
+
+
+@pytest.mark.parametrize("status", [200, 400])
+def test_a_refresh_is_the_use_of_a_credential(rig, status):
+    """Where the refresh token went is noted, whatever came of it; and nothing of either token."""
+    w = World(rig, lambda n: (status, token(n)[1] if status == 200 else {"error": "invalid_grant"}))
+    w.give()
+    assert (" 200" in w.ask()) == (status == 200)
+    records = w.broker.await_records(2)
+    place = f"Authorization at {NAME}"
+    refresh = next(r for r in records if r["name"] == LOGIN)
+    assert (refresh["method"], refresh["path"], refresh["status"], refresh["credential"]) == (
+        "POST", "/oauth/token", status, f"refresh of {place}"), refresh
+    assert refresh["generation"] == 1 and refresh["bytes_out"] > 0
+    asked = next(r for r in records if r["name"] == NAME)
+    assert asked["credential"] == (place if status == 200 else "")
+    assert REFRESH_TOKEN not in str(records) and "access-token" not in str(records)
+
+
+def test_without_a_log_no_token_is_fetched(rig):
+    w = World(rig, token)
+    w.give()
+    assert set_log(w.broker, False)
+    assert "sandgate-reason: log-full" in w.ask() and not w.tokens.asked
+    assert set_log(w.broker, True)
+    assert " 200" in w.ask() and len(w.tokens.asked) == 1
 
 
 def test_without_a_log_no_credential_is_used(rig):
