@@ -15,8 +15,12 @@ def no_settings_left(world):
     world.machine.run("rm -rf /etc/sandgate /home/dev/.config/sandgate", person="root")
 
 
+# What the permissions for these hosts let through; of others anything.
+READ = {"github.com": "/o/r/releases", "gitlab.com": "/o/r/-/raw/main/x", "api.anthropic.com": "/v1/models"}
+
+
 def fetch(name):
-    return f"curl -sS -m5 https://{name}/ || echo refused"
+    return f"curl -sS -m5 https://{name}{READ.get(name, '/')} || echo refused"
 
 
 def write_config(machine, text, person="dev"):
