@@ -102,6 +102,20 @@ def test_another_host_keeps_its_own_certificate(world, sandgate):
     assert box.egress()["requests"]["inspected"] == 0
 
 
+def test_bodies_larger_than_what_is_allowed_at_once(world, sandgate):
+    """The gate lets a MiB be read and then the next: both ways whole, and counted."""
+    octets = 8 << 20
+    world.site(NAME, handler=lambda request: Response(request.body))
+    box = box_of(sandgate)
+    got = box.run(f"head -c {octets} /dev/urandom >/tmp/there; "
+                  f"curl -sS -m 50 --data-binary @/tmp/there -o /tmp/back https://{NAME}/ && "
+                  "cmp /tmp/there /tmp/back")
+    assert got.ok, got
+    end, = logged(box, proto="tcp", action="sandgate.egress.end")
+    for way in ("bytes_out", "bytes_in"):
+        assert octets < end[way] < octets + 65536
+
+
 # --- hellos ---
 
 def test_the_hello_is_found_however_it_is_cut(world, sandgate):
@@ -335,3 +349,17 @@ def test_limits_on_octets_hold(world, sandgate, key, reason):
     assert end["bytes_out"] == 200000 and end["reason"] == reason
     assert 0 < sum(taken) < 202000
     assert not box.curl(f"https://{NAME}/").ok
+
+
+def test_a_limit_holds_over_h2_and_leaves_the_rest_alone(world, sandgate):
+    """One that is at its limit is cut; another that has some left goes on."""
+    address = world.address()
+    world.name(NAME, address)
+    Http2(world, address, [NAME], {"file": b"there"})
+    other = world.site(PLAIN, handler=hello)
+    box = box_of(sandgate, POLICY + "limits: {bytes_out_per_host: 200000}\n")
+    got = box.run(f"head -c 1000000 /dev/zero | curl -sS -m 20 -T - https://{NAME}/file")
+    assert not got.ok
+    end, = logged(box, proto="tcp", action="sandgate.egress.end")
+    assert (end["bytes_out"], end["reason"]) == (200000, "limit-bytes-per-host")
+    assert box.curl(f"https://{PLAIN}/").out == "hello" and len(other.requests) == 1
