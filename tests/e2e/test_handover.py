@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Connections whose requests have to be seen go from the gate to the broker, and no other way."""
 
+import asyncio
 import os
 import signal
 import ssl
@@ -239,7 +240,6 @@ class Slow:
         return Response(self._parts())
 
     async def _parts(self):
-        import asyncio
         while not self.over:
             yield b"x" * 100
             await asyncio.sleep(0.02)
@@ -363,3 +363,35 @@ def test_a_limit_holds_over_h2_and_leaves_the_rest_alone(world, sandgate):
     end, = logged(box, proto="tcp", action="sandgate.egress.end")
     assert (end["bytes_out"], end["reason"]) == (200000, "limit-bytes-per-host")
     assert box.curl(f"https://{PLAIN}/").out == "hello" and len(other.requests) == 1
+
+
+def test_what_was_sent_last_arrives_though_the_sandbox_ends(world, sandgate):
+    """The command ends right after its last write; its octets are on their way, some at the broker."""
+    octets, taken = 3 << 20, []
+
+    async def take(reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        try:
+            while sum(taken) < octets and (part := await reader.read(65536)):
+                taken.append(len(part))
+                await asyncio.sleep(0.01)
+        except (ConnectionError, ssl.SSLError):
+            pass
+        writer.close()
+    address = world.address()
+    world.name(NAME, address)
+    world.tcp(address, 443, take, ssl=world.tls_context(NAME))
+    work = world.machine.new_work(sandgate.person)
+    world.machine.write(f"{work}/policy.yaml", POLICY, sandgate.person, 0o600)
+    done = sandgate.run("--policy", "policy.yaml", cwd=work, command=["python3", "-c", f"""
+import socket, ssl
+s = ssl.create_default_context().wrap_socket(socket.create_connection(("{NAME}", 443)),
+                                             server_hostname="{NAME}")
+s.sendall(b"POST /last HTTP/1.1\\r\\nHost: {NAME}\\r\\nContent-Length: {octets}\\r\\n\\r\\n" + bytes({octets}))
+s.setblocking(False)
+try: s.unwrap()  # says that it has come to its end, and does not wait for the other's
+except OSError: pass
+s.close()
+"""])
+    assert done.ok, done
+    wait_until(lambda: sum(taken) >= octets, 10, "the rest")
