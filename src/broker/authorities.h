@@ -11,8 +11,8 @@
 
 enum {
 	AUTHORITIES_MAX = 8,
-	/* Of the certificates that are constrained: the bundle's block has 16 KiB for all. */
-	AUTHORITIES_TEXT_MAX = 15 * 1024,
+	/* Of the certificates that are constrained: the bundle's block has 64 KiB for all. */
+	AUTHORITIES_TEXT_MAX = 60 * 1024,
 };
 
 struct authorities;
