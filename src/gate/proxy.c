@@ -366,6 +366,12 @@ static bool is_synthetic(const struct flow *fl)
 	return ruleset_policy(fl->gate->rules)->dns_answers == DNS_ANSWERS_SYNTHETIC;
 }
 
+/* Not for its addresses, one of which may still do: an answer of before counts for nothing then. */
+static bool is_name_refused(enum reason why)
+{
+	return why != REASON_NONE && why != REASON_RESOLVER_FAILED && why != REASON_SPECIAL_ADDRESS;
+}
+
 /* All answers are there, bound by the DNS server. */
 static void resolved(struct flow *fl)
 {
@@ -375,7 +381,7 @@ static void resolved(struct flow *fl)
 	struct endpoint dst = {.port = p->to.port};
 	struct judged j;
 
-	if (n == 0) {
+	if (n == 0 || is_name_refused(p->why)) {
 		lookup_failed(fl);
 		return;
 	}

@@ -80,6 +80,7 @@ def events(sandgate, box, proto):
     UNSET + f"curl -sS --socks5-hostname {GATEWAY}:1080 https://{{}}/x",
     UNSET + f"curl -sS --socks5-hostname user:secret@{GATEWAY}:1080 http://{{}}/x",
     UNSET + f"curl -sS --proxy http://user:secret@{GATEWAY}:3128 https://{{}}/x",
+    UNSET + f"curl -sS --proxy http://user:secret@{GATEWAY}:3128 http://{{}}/x",
     UNSET + f"curl -sS --proxytunnel --proxy http://{GATEWAY}:3128 http://{{}}/x",
 ])
 def test_clients_reach_what_is_listed_and_fail_fast_elsewhere(site, box, command):
@@ -255,6 +256,9 @@ def test_a_change_to_brokered_cuts_what_went_directly(site, started, sandgate):
     assert sandgate("net", "policy", "--preset", "brokered", one.name).ok
     assert direct.communicate(timeout=20)[0] == "Connection reset by peer\n"
     assert proxied.communicate(timeout=20)[0] == "stays\n"
+    # The broker, which nothing needed before, is there for what needs it.
+    wait_until(lambda: one.exec(f"curl -sS -x http://{GATEWAY}:3128 http://api.example.com/x").out
+               == "api.example.com/x\n", what="the broker")
 
 
 # The proxy port beside the direct way.
