@@ -176,6 +176,12 @@ static inline const struct name *flow_name(const struct flow *fl)
 	return fl->name.n ? &fl->name : NULL;
 }
 
+/* It was admitted whatever it carries: no name inside has to admit it. */
+static inline bool flow_is_whole(const struct flow *fl)
+{
+	return fl->inspection == INSPECT_NOTHING || fl->inspection == INSPECT_LOOK;
+}
+
 uint32_t flow_slot(const struct flow *fl);
 void flow_queue(struct flow *fl); /* go on in the next turn */
 void flow_set_timer(struct flow *fl, int64_t ms);

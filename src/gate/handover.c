@@ -19,7 +19,7 @@ struct carried carried_by(const struct flow *fl)
 		.dst = &fl->dst,
 		.dialled = &dialled(fl)->addr,
 		.name = flow_name(fl),
-		.whole = fl->inspection == INSPECT_LOOK || fl->inspection == INSPECT_NOTHING,
+		.whole = flow_is_whole(fl),
 	};
 }
 

@@ -116,7 +116,7 @@ static void begin_flow(struct flow *fl, const struct packet *p, const struct jud
 	fl->n_dial = j->n_dial;
 	memcpy(fl->dial, j->dial, sizeof(fl->dial));
 	fl->gate->counters->flows_opened++;
-	if (fl->inspection == INSPECT_NOTHING)
+	if (flow_is_whole(fl))
 		flow_note_admitted(fl);
 	r = dial_begin(fl);
 	if (r != 0)

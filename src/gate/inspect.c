@@ -55,8 +55,6 @@ void inspect_nothing(struct flow *fl)
 {
 	flow_note_admitted(fl);
 	fl->up.credit = UINT64_MAX;
-	/* What waits was looked at, and the loop will not tell of it again. */
-	fl->in.readable = true;
 	if (fl->state == FLOW_INSPECTING)
 		flow_begin_relay(fl);
 	else

@@ -300,7 +300,7 @@ static void take_destination(struct flow *fl, const struct endpoint *dst, const 
 	fl->at_dial = 0;
 	memcpy(fl->dial, j->dial, sizeof(fl->dial));
 	fl->gate->counters->flows_opened++;
-	if (fl->inspection == INSPECT_NOTHING && !p->absolute)
+	if (flow_is_whole(fl) && !p->absolute)
 		flow_note_admitted(fl);
 }
 

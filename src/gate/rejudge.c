@@ -31,6 +31,22 @@ static void judge_flow(const struct flow *fl, struct judged *out)
 		judge_destination(fl->gate, &fl->dst, PROTO_TCP, out);
 }
 
+/* One whose client may have sent something: what was begun to be read of that is read anew. */
+static void look_anew(struct flow *fl, enum inspection before)
+{
+	if (fl->inspection != before)
+		memset(&fl->peek, 0, sizeof(fl->peek));
+	if (fl->inspection == INSPECT_NOTHING)
+		inspect_nothing(fl);
+	else if (fl->inspection == INSPECT_LOOK && fl->state == FLOW_INSPECTING)
+		flow_begin_relay(fl);
+	/* What has come is told of once only. */
+	if (fl->state == FLOW_INSPECTING || fl->state == FLOW_RELAYING) {
+		fl->in.readable = true;
+		flow_queue(fl);
+	}
+}
+
 static void rejudge_waiting(struct flow *fl)
 {
 	enum inspection before = fl->inspection;
@@ -48,18 +64,10 @@ static void rejudge_waiting(struct flow *fl)
 	}
 	fl->name.n = 0;
 	flow_set_judged(fl, &j);
-	if (fl->inspection != before)
-		memset(&fl->peek, 0, sizeof(fl->peek));
-	if (fl->state == FLOW_INSPECTING && fl->inspection == INSPECT_LOOK)
-		flow_begin_relay(fl);
-	if (fl->inspection != INSPECT_NOTHING)
-		return;
-	flow_note_admitted(fl);
-	if (fl->state < FLOW_INSPECTING)
-		return;
-	inspect_nothing(fl);
-	if (fl->state == FLOW_RELAYING)
-		flow_queue(fl);
+	if (flow_is_whole(fl))
+		flow_note_admitted(fl);
+	if (fl->state == FLOW_INSPECTING || fl->state == FLOW_RELAYING)
+		look_anew(fl, before);
 }
 
 /* Nothing of the client has passed yet. */

@@ -346,6 +346,29 @@ static void another_policy_judges_a_tunnel_again(void **state)
 	close(other.client);
 }
 
+/* A policy under which what it carries is to be looked at comes while its far side is dialled. */
+static void another_policy_may_come_while_it_is_dialled(void **state)
+{
+	struct rig_flow f;
+	char text[256];
+	struct err e;
+
+	begin("deny", "");
+	f = open_proxy(PROXY_HTTP_PORT);
+	connect_request(text, sizeof(text), "host.sandgate.internal", port);
+	assert_int_equal(send(f.client, text, strlen(text), MSG_NOSIGNAL), strlen(text));
+	for (int i = 0; i < 100 && !f.flow->by_proxy; i++)
+		rig_turns(&rig, 1);
+	assert_int_equal(f.flow->state, FLOW_PROXY);
+	snprintf(text, sizeof(text), "network: deny\nhost_ports: [%u]\ninspect: [a.example.com]\n",
+		 port);
+	assert_int_equal(rig_change(&rig, text, 2, &e), 0);
+	assert_string_equal(heard_text(&f), "HTTP/1.1 200 Connection established\r\n\r\n");
+	await_server(&f);
+	rig_expect_passes(&rig, &f);
+	rig_close(&f);
+}
+
 /* From its admission on it is not found by its 4-tuple: that may be used again. */
 static void the_tuple_is_free_for_another(void **state)
 {
@@ -373,6 +396,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_client_that_goes_away_leaves_nothing, end),
 		cmocka_unit_test_teardown(socks_by_both_methods, end),
 		cmocka_unit_test_teardown(another_policy_judges_a_tunnel_again, end),
+		cmocka_unit_test_teardown(another_policy_may_come_while_it_is_dialled, end),
 		cmocka_unit_test_teardown(the_tuple_is_free_for_another, end),
 	};
 
