@@ -85,6 +85,63 @@ def read_exactly(connection, n, rest=b""):
     return rest[:n], rest[n:]
 
 
+def echo(connection):
+    """HTTP/1.1, kept alive: what came of the request comes back as the body."""
+    rest = b""
+    while True:
+        head, rest = read_head(connection, rest)
+        if not head:
+            return
+        body = b""
+        for line in head.split(b"\r\n"):
+            if line.lower().startswith(b"content-length:"):
+                body, rest = read_exactly(connection, int(line.split(b":")[1]), rest)
+        told = head + body
+        connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%s" % (len(told), told))
+
+
+def head_of(n):
+    return b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % n
+
+
+def get(path="/", name=NAME, fields=b""):
+    return f"GET {path} HTTP/1.1\r\nhost: {name}\r\n".encode() + fields + b"\r\n"
+
+
+def answer_of(connection, rest=b""):
+    """(status, head, body, rest) of one answer with a length."""
+    head, rest = read_head(connection, rest)
+    assert head, "the connection ended instead of an answer"
+    length = [int(line.split(b":")[1]) for line in head.lower().split(b"\r\n")
+              if line.startswith(b"content-length:")]
+    body, rest = read_exactly(connection, length[0] if length else 0, rest)
+    return int(head.split(b" ")[1]), head.lower(), body, rest
+
+
+class Nghttpd:
+    """nghttpd, which echoes what is uploaded."""
+
+    def __init__(self, authority, folder, *options):
+        certificate, key = authority.issue([NAME])
+        for name, text in [("cert.pem", certificate), ("key.pem", key)]:
+            with open(os.path.join(folder, name), "w", encoding="ascii") as f:
+                f.write(text)
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = free.getsockname()[1]
+        self._process = subprocess.Popen(
+            ["nghttpd", "-a", "127.0.0.1", "-d", folder, *options, str(self.port),
+             f"{folder}/key.pem", f"{folder}/cert.pem"], stdout=subprocess.DEVNULL)
+
+        def is_up():
+            with socket.socket() as s:
+                return s.connect_ex(("127.0.0.1", self.port)) == 0
+        until(is_up)
+
+    def close(self):
+        self._process.kill()
+        self._process.wait()
+
+
 class Broker:
     """sites: (name, port, "tls" or "plain", port of the server); `ports` are for clients, in that order.
 
@@ -236,6 +293,11 @@ class Rig:
 
     def plain_server(self, handler):
         s = Server(handler)
+        self._open.append(s)
+        return s
+
+    def nghttpd(self, folder, *options):
+        s = Nghttpd(self.authority, folder, *options)
         self._open.append(s)
         return s
 

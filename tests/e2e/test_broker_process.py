@@ -3,7 +3,6 @@
 
 import base64
 import hashlib
-import json
 import os
 import resource
 import socket
@@ -15,7 +14,7 @@ import time
 
 import pytest
 
-from broker_rig import ALLOW, NAME, PATIENCE, Rig, read_exactly, read_head, until
+from broker_rig import ALLOW, NAME, PATIENCE, Rig, answer_of, echo, get, head_of, read_exactly, read_head, until
 from program import SANITIZED
 
 GIB = 1 << 30
@@ -29,21 +28,6 @@ def rig(program):
     r.close()
 
 
-def echo(connection):
-    """HTTP/1.1, kept alive: what came of the request comes back as the body."""
-    rest = b""
-    while True:
-        head, rest = read_head(connection, rest)
-        if not head:
-            return
-        body = b""
-        for line in head.split(b"\r\n"):
-            if line.lower().startswith(b"content-length:"):
-                body, rest = read_exactly(connection, int(line.split(b":")[1]), rest)
-        told = head + body
-        connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%s" % (len(told), told))
-
-
 def test_a_get_goes_through(rig):
     broker = rig.broker_for(rig.server(echo))
     done = broker.curl(f"https://{NAME}/a/path?query=1")
@@ -54,24 +38,6 @@ def test_a_get_goes_through(rig):
     assert record["method"] == "GET" and record["path"] == "/a/path" and record["status"] == 200
     assert record["name"] == NAME and record["reason"] == "allowed" and record["bytes_in"] > 0
     assert record["rule"] == NAME
-
-
-def head_of(n):
-    return b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % n
-
-
-def get(path="/", name=NAME, fields=b""):
-    return f"GET {path} HTTP/1.1\r\nhost: {name}\r\n".encode() + fields + b"\r\n"
-
-
-def answer_of(connection, rest=b""):
-    """(status, head, body, rest) of one answer with a length."""
-    head, rest = read_head(connection, rest)
-    assert head, "the connection ended instead of an answer"
-    length = [int(line.split(b":")[1]) for line in head.lower().split(b"\r\n")
-              if line.startswith(b"content-length:")]
-    body, rest = read_exactly(connection, length[0] if length else 0, rest)
-    return int(head.split(b" ")[1]), head.lower(), body, rest
 
 
 # --- bodies ---
@@ -147,37 +113,9 @@ def _hash(octets):
     return hashlib.sha256(octets).hexdigest()
 
 
-class Nghttpd:
-    """nghttpd, which echoes what is uploaded."""
-
-    def __init__(self, authority, folder, *options):
-        certificate, key = authority.issue([NAME])
-        for name, text in [("cert.pem", certificate), ("key.pem", key)]:
-            with open(os.path.join(folder, name), "w", encoding="ascii") as f:
-                f.write(text)
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
-        self._process = subprocess.Popen(
-            ["nghttpd", "-a", "127.0.0.1", "-d", folder, *options, str(self.port),
-             f"{folder}/key.pem", f"{folder}/cert.pem"], stdout=subprocess.DEVNULL)
-
-        def is_up():
-            with socket.socket() as s:
-                return s.connect_ex(("127.0.0.1", self.port)) == 0
-        until(is_up)
-
-    def close(self):
-        self._process.kill()
-        self._process.wait()
-
-
 @pytest.fixture
 def nghttpd(rig, tmp_path):
-    def start(*options):
-        server = Nghttpd(rig.authority, str(tmp_path), *options)
-        rig.keep(server)
-        return server
-    return start
+    return lambda *options: rig.nghttpd(str(tmp_path), *options)
 
 
 def test_http2_100_mb_down(rig, nghttpd, tmp_path):
@@ -573,160 +511,6 @@ def test_another_policy_cuts_what_it_does_not_admit_and_nothing_else(rig):
     assert cut["reason"] == "not-in-policy" and cut["generation"] == 2
 
 
-# --- credentials ---
-
-SECRET = "a-secret-of-the-person"
-CREDENTIALS = f"""network: deny
-allow: [{NAME}, other.example.net]
-inspect: all
-credentials:
-  - host: {NAME}
-    header: Authorization
-    value: "Bearer ${{secret}}"
-    from: env:EXAMPLE_TOKEN
-    env: EXAMPLE_TOKEN
-"""
-
-
-def test_a_credential_is_added_and_never_comes_back(rig):
-    seen = []
-
-    def serve(connection):
-        head, _ = read_head(connection)
-        seen.append(head)
-        body = b"you said " + SECRET.encode() + b" and so on"
-        connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\nx-echo: " + SECRET.encode() +
-                           b"\r\ntransfer-encoding: chunked\r\n\r\n")
-        # An echo that comes in pieces is one all the same.
-        for at in range(0, len(body), 7):
-            piece = body[at:at + 7]
-            connection.sendall(b"%x\r\n%s\r\n" % (len(piece), piece))
-            time.sleep(0.005)
-        connection.sendall(b"0\r\nx-trailer: " + SECRET.encode() + b"\r\n\r\n")
-
-    broker = rig.broker_for(rig.server(serve), policy=CREDENTIALS)
-    [credential] = broker.ask("credentials")["credentials"]
-    assert credential["wanted"] and credential["env"] == "EXAMPLE_TOKEN"
-    broker.say(f"secret 0 {SECRET}")
-    assert broker.await_line()["ok"]
-    mask = b"*" * len(SECRET)
-    done = broker.curl("-i", "-H", f"authorization: Bearer {credential['placeholder']}", f"https://{NAME}/")
-    assert f"authorization: bearer {SECRET}\r\n".encode() in seen[0].lower()
-    assert credential["placeholder"].encode() not in seen[0]
-    assert b"x-echo: " + mask in done.stdout
-    # curl shows trailers behind the body.
-    assert done.stdout.endswith(b"\r\n\r\nyou said " + mask + b" and so onx-trailer: " + mask + b"\r\n")
-    assert SECRET not in str(broker.await_records(1))
-
-
-@pytest.mark.parametrize("version", ["--http1.1", "--http2"])
-def test_a_secret_stays_in_locked_memory(rig, nghttpd, version):
-    server = nghttpd("--echo-upload") if "2" in version else rig.server(echo)
-    broker = rig.broker_for(server, policy=CREDENTIALS)
-    broker.say(f"secret 0 {SECRET}")
-    assert broker.await_line()["ok"]
-    for _ in range(5):
-        done = broker.curl(version, "-d", "x", f"https://{NAME}/")
-        assert done.returncode == 0, done.stderr
-    until(lambda: broker.ask("status")["connections"] == 0)
-    assert broker.holds(NAME.encode())  # the search finds what is there
-    assert broker.holds(SECRET.encode()) == []
-
-
-def test_a_secret_that_is_not_there_is_asked_for(rig):
-    broker = rig.broker_for(rig.server(echo), policy=CREDENTIALS)
-    result = []
-    thread = threading.Thread(target=lambda: result.append(broker.curl(f"https://{NAME}/")))
-    thread.start()
-    assert broker.await_line() == {"op": "wanted", "credential": 0}
-    broker.say(f"secret 0 {SECRET}")
-    assert broker.await_line()["ok"]
-    thread.join(PATIENCE)
-    assert SECRET.encode() not in result[0].stdout and b"Bearer *" in result[0].stdout
-
-
-def test_a_source_that_fails_is_told_and_nothing_is_sent(rig):
-    server = rig.server(echo)
-    broker = rig.broker_for(server, policy=CREDENTIALS)
-    broker.say('{"op":"secret-failed","credential":0,"why":"EXAMPLE_TOKEN is not set"}')
-    assert broker.await_line()["ok"]
-    done = broker.curl("-i", f"https://{NAME}/")
-    assert b" 502 " in done.stdout.splitlines()[0] and b"sandgate-reason: credential-missing" in done.stdout
-    assert b"EXAMPLE_TOKEN is not set" in done.stdout and b"nothing was sent" in done.stdout
-    [record] = broker.await_records(1)
-    assert record["reason"] == "credential-missing" and record["bytes_out"] == 0
-
-
-def test_a_placeholder_goes_nowhere_else(rig):
-    asked = []
-
-    def serve(connection):
-        asked.append(connection.recv(65536))
-
-    server = rig.server(serve, names=("other.example.net",))
-    broker = rig.broker(("other.example.net", 443, "tls", server.port), policy=CREDENTIALS)
-    placeholder = broker.ask("credentials")["credentials"][0]["placeholder"]
-    done = broker.curl("-i", "-H", f"x-key: {placeholder}", "https://other.example.net/", name="other.example.net")
-    assert b" 403 " in done.stdout.splitlines()[0] and b"sandgate-reason: credential-refused" in done.stdout
-    assert not any(asked)
-
-
-def test_another_policy_takes_a_credential_away(rig):
-    server = rig.server(echo)
-    broker = rig.broker_for(server, policy=CREDENTIALS)
-    broker.say(f"secret 0 {SECRET}")
-    assert broker.await_line()["ok"]
-    placeholder = broker.ask("credentials")["credentials"][0]["placeholder"]
-    assert broker.set_policy(ALLOW, 2)["ok"]
-    assert broker.ask("credentials")["credentials"][0]["ended"]
-    assert not broker.holds(SECRET.encode())
-    done = broker.curl(f"https://{NAME}/")
-    assert done.returncode == 0 and b"uthorization" not in done.stdout
-    done = broker.curl("-i", "-H", f"Authorization: Bearer {placeholder}", f"https://{NAME}/")
-    assert b" 403 " in done.stdout.splitlines()[0] and b"sandgate-reason: credential-refused" in done.stdout
-    # Its secret is gone: when it comes back it is asked for again, by the same number, and also when
-    # nobody answered the last time.
-    assert broker.set_policy(CREDENTIALS, 3)["ok"]
-    [row] = broker.ask("credentials")["credentials"]
-    assert row["wanted"] and not row["ended"] and row["placeholder"] == placeholder
-    for generation in (4, 6):
-        threading.Thread(target=broker.curl, args=(f"https://{NAME}/",), daemon=True).start()
-        assert broker.await_line() == {"op": "wanted", "credential": 0}
-        assert broker.set_policy(ALLOW, generation)["ok"]
-        assert broker.set_policy(CREDENTIALS, generation + 1)["ok"]
-
-
-def test_another_policy_brings_a_credential(rig):
-    """One that differs in its paths alone is another one, with a number that nothing had before."""
-    broker = rig.broker_for(rig.server(echo))
-    assert broker.ask("credentials")["credentials"] == []
-    assert broker.set_policy(CREDENTIALS, 2)["ok"]
-    broker.say(f"secret 0 {SECRET}")
-    assert broker.await_line()["ok"]
-    assert b"Bearer *" in broker.curl(f"https://{NAME}/").stdout
-    assert broker.set_policy(CREDENTIALS.rstrip() + "\n    paths: [/v2/*]\n", 3)["ok"]
-    first, second = broker.ask("credentials")["credentials"]
-    assert first["ended"] and second["wanted"] and not second["ended"]
-    broker.say(f"secret 0 {SECRET}")
-    assert not broker.await_line()["ok"]
-    broker.say(f"secret 1 {SECRET}2")
-    assert broker.await_line()["ok"]
-    assert b"uthorization" not in broker.curl(f"https://{NAME}/v1/a").stdout
-    assert b"Bearer *" in broker.curl(f"https://{NAME}/v2/a").stdout
-
-
-def test_more_credentials_than_a_broker_can_number(rig):
-    broker = rig.broker_for(rig.server(echo))
-    for round in range(8):
-        text = ALLOW + "credentials:\n" + "".join(
-            f"  - host: h{round}-{n}.example.net\n    header: x-key\n    value: \"${{secret}}\"\n    from: env:TOKEN\n" for n in range(32))
-        assert broker.set_policy(text, 2 + round)["ok"]
-    assert len(broker.ask("credentials")["credentials"]) == 256
-    answer = broker.set_policy(CREDENTIALS, 20)
-    assert not answer["ok"] and "256" in answer["why"] and "start it again" in answer["why"]
-    assert broker.ask("status")["generation"] == 9
-
-
 # --- time ---
 
 def ended(client):
@@ -946,81 +730,6 @@ def test_what_the_gate_says_and_makes_no_sense_ends_nothing(rig, octets):
     assert broker.curl(f"https://{NAME}/").returncode == 0
 
 
-# A reset under TLS: which of the two depends on the version of Python.
-UNTIDY_END = (ConnectionResetError, ssl.SSLEOFError)
-
-
-def test_it_outlives_the_gate_whose_connections_are_reset(rig):
-    broker = rig.broker_for(rig.server(echo))
-    with broker.connect_tls() as client:
-        until(lambda: broker.ask("status")["connections"] == 1)
-        broker.say("gate")
-        with pytest.raises(UNTIDY_END):
-            client.recv(1)
-    assert broker.ask("status")["connections"] == 0
-    broker.say("new-gate")
-    assert broker.await_line() == {"op": "gate", "ok": True}
-    assert broker.curl(f"https://{NAME}/").returncode == 0
-
-
-def test_a_gate_in_the_place_of_another_one(rig):
-    """The clients of the first are reset; what it asked for is forgotten."""
-    broker = rig.broker_for(rig.server(echo))
-    with broker.connect_tls() as client:
-        until(lambda: broker.ask("status")["connections"] == 1)
-        broker.say("new-gate")
-        assert broker.await_line()["ok"]
-        with pytest.raises(UNTIDY_END):
-            client.recv(1)
-    assert broker.curl(f"https://{NAME}/").returncode == 0
-
-
-# --- authorities ---
-
-def names_policy(*names):
-    return f"network: deny\nallow: {json.dumps(names)}\ninspect: {json.dumps(names)}\n"
-
-
-def test_another_policy_has_names_that_no_authority_is_for(rig):
-    """What clients trusted goes on, and so does what they trust from then on."""
-    other = "other.example.net"
-    server = rig.server(echo, names=(NAME, other))
-    broker = rig.broker((NAME, 443, "tls", server.port), (other, 443, "tls", server.port), policy=names_policy(NAME))
-    assert broker.authorities == 1
-    with open(broker.authority, encoding="ascii") as f:
-        first = broker.write("first.pem", f.read())
-    with pytest.raises(OSError):
-        broker.connect_tls(other, 1)
-    assert broker.set_policy(names_policy(NAME, other), 2)["ok"] and broker.authorities == 2
-    for site, name in enumerate((NAME, other)):
-        assert broker.curl(f"https://{name}/", name=name, site=site).returncode == 0
-    broker.authority = first
-    assert broker.curl(f"https://{NAME}/").returncode == 0
-    assert broker.curl(f"https://{other}/", name=other, site=1).returncode == 60
-    # Nothing new is needed for what some authority is for already.
-    assert broker.set_policy(names_policy(other), 3)["ok"] and broker.authorities == 2
-
-
-def test_more_authorities_than_there_may_be(rig):
-    """The oldest but the first makes room, and its names are with the new one."""
-    names = [f"n{i}.example.net" for i in range(10)]
-    server = rig.server(echo, names=names)
-    broker = rig.broker(*((name, 443, "tls", server.port) for name in names), policy=names_policy(names[0]))
-    for i, name in enumerate(names[1:]):
-        assert broker.set_policy(names_policy(name), 2 + i)["ok"]
-    assert broker.authorities == 8
-    assert broker.set_policy(names_policy(*names), 20)["ok"] and broker.authorities == 8
-    for site, name in enumerate(names):
-        assert broker.curl(f"https://{name}/", name=name, site=site).returncode == 0, name
-
-
-def test_an_authority_for_more_names_than_fit_is_for_any(rig):
-    names = [f"{'x' * 60}.{'y' * 60}.{i}.example.net" for i in range(200)]
-    broker = rig.broker_for(rig.server(echo), policy=names_policy(NAME, *names))
-    assert broker.authorities == 1 and os.path.getsize(broker.authority) < 2000
-    assert broker.curl(f"https://{NAME}/").returncode == 0
-
-
 # --- a server that has closed an idle connection just when a request comes ---
 
 class Forgetful:
@@ -1066,44 +775,3 @@ def test_a_request_that_ends_a_fresh_connection_is_not_repeated(rig):
         client.sendall(get())
         assert answer_of(client)[0] == 502
     assert serve.heads == ["GET"]
-
-
-# --- locked memory ---
-
-def run_as_ordinary_user(rig, memlock, policy, lines):
-    """The messages of a broker whose person may lock so many octets; each line is answered before the next."""
-    broker = rig.broker((NAME, 443, "tls", 1), policy=policy, wrapper=lambda argv: [
-        "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "prlimit", f"--memlock={memlock}:{memlock}",
-        *argv])
-    answers = [broker.first]
-    for line in lines if broker.pid else ():
-        broker.say(line)
-        answers.append(broker.await_line())
-    return answers
-
-
-def test_a_person_who_may_lock_too_little_is_told_how_to_raise_it(rig):
-    [failed] = run_as_ordinary_user(rig, 128 << 10, CREDENTIALS, [])
-    assert failed["op"] == "failed"
-    assert "raise the limit of locked memory (ulimit -l) to 1 MiB or more" in failed["why"]
-
-
-def test_an_ordinary_person_may_lock_enough(rig):
-    """8 MiB are usual; 32 secrets of a usual length are far from that."""
-    policy = ALLOW + "credentials:\n" + "".join(
-        f"  - host: h{n}.example.net\n    header: x-key\n    value: \"${{secret}}\"\n    from: env:TOKEN\n"
-        for n in range(32))
-    ready, *answers = run_as_ordinary_user(rig, 8 << 20, policy,
-                                           [f"secret {n} {'s' * 2000}{n}" for n in range(32)])
-    assert ready["op"] == "ready" and [a["ok"] for a in answers] == [True] * 32
-
-
-def test_a_secret_that_does_not_fit_is_an_error_and_no_end(rig):
-    policy = ALLOW + "credentials:\n" + "".join(
-        f"  - host: h{n}.example.net\n    header: x-key\n    value: \"${{secret}}\"\n    from: env:TOKEN\n"
-        for n in range(32))
-    ready, *answers = run_as_ordinary_user(rig, 1 << 20, policy,
-                                           [f"secret {n} {'s' * 7000}{n}" for n in range(32)])
-    assert ready["op"] == "ready" and answers[0]["ok"]
-    failed = [a for a in answers if not a["ok"]]
-    assert failed and all("raise the limit of locked memory (ulimit -l)" in a["why"] for a in failed)
