@@ -306,10 +306,6 @@ class Rig:
         self._open.append(b)
         return b
 
-    def keep(self, what):
-        """Closed with the others."""
-        self._open.append(what)
-
     def broker_for(self, server, **kwargs):
         return self.broker((NAME, 443, "tls", server.port), **kwargs)
 
