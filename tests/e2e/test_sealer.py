@@ -307,7 +307,7 @@ for n in range({most}):
 
 @pytest.fixture
 def small_disk(world, sandgate):
-    """A disk of 4 MiB for what is kept; fill(True) fills it, fill(False) makes room again."""
+    """A disk of 6 MiB for what is kept; fill(True) fills it, fill(False) makes room again."""
     machine = world.machine
     folder = "/var/lib/sandgate" if sandgate.person == "root" else "/home/dev/.local/state/sandgate"
 
@@ -319,7 +319,7 @@ def small_disk(world, sandgate):
         shell(f"! dd if=/dev/zero of={folder}/fill bs=1k 2>/dev/null" if full else f"rm {folder}/fill")
     machine.run(["mkdir", "-p", folder], sandgate.person)
     owner = "0" if sandgate.person == "root" else "1000"
-    shell(f"mount -t tmpfs -o size=4m,mode=700,uid={owner},gid={owner} small {folder}")
+    shell(f"mount -t tmpfs -o size=6m,mode=700,uid={owner},gid={owner} small {folder}")
     yield fill
     shell(f"umount --lazy {folder}")
 
