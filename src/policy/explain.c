@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "policy/permission.h"
+#include "policy/rule.h"
 
 enum { HTTP_PORT = 80, DNS_PORT = 53, TEXT_MAX = 8192 };
 
@@ -112,11 +113,6 @@ static bool is_dns(const struct explain_target *t)
 	return t->port == DNS_PORT && t->proto != PROTO_ICMP;
 }
 
-static bool is_about_requests(const struct rule *r)
-{
-	return r && r->detail && (r->detail->methods || r->detail->paths);
-}
-
 /* What is still open when the verdict is given; empty: nothing. */
 static const char *note_of(const struct explanation *x)
 {
@@ -129,8 +125,8 @@ static const char *note_of(const struct explanation *x)
 		return "";
 	if (x->request_unseen)
 		return "its requests are not seen: method and path are not looked at";
-	if (!t->method[0] && (is_about_requests(v->rule) || x->inspects == INSPECTS_RULES ||
-			      x->inspects == INSPECTS_OPERATIONS))
+	if (!t->method[0] && ((v->rule && rule_is_about_requests(v->rule)) ||
+			      x->inspects == INSPECTS_RULES || x->inspects == INSPECTS_OPERATIONS))
 		return "each request is judged by its method and path";
 	if (t->has_name && !t->has_addr && !v->private_ok && !v->by_literal_address)
 		return "as long as the name resolves to a public address";

@@ -7,11 +7,6 @@
 
 enum { HTTP_PORT = 80, HTTPS_PORT = 443 };
 
-static bool is_about_requests(const struct rule *r)
-{
-	return r->detail && (r->detail->methods || r->detail->paths);
-}
-
 /* Ends `name` in a dot and `domain`? */
 static bool is_below(const char *name, const char *domain)
 {
@@ -71,7 +66,7 @@ static int check_splice_rules(const struct host_pattern *closed, const struct ru
 	char text[HOST_PATTERN_TEXT_MAX], rule[RULE_TEXT_MAX];
 
 	for (size_t i = 0; i < n; i++)
-		if (is_about_requests(&rules[i]) && pattern_meets_rule(closed, &rules[i]) &&
+		if (rule_is_about_requests(&rules[i]) && pattern_meets_rule(closed, &rules[i]) &&
 		    rule_covers_port(&rules[i], PROTO_TCP, closed->port))
 			return err_set(e,
 				       "`%s` cannot stay closed: %s `%s` is about methods or "
@@ -134,7 +129,7 @@ static int check_rule(const struct policy *p, const struct rule *r, struct err *
 	char text[RULE_TEXT_MAX];
 	size_t n;
 
-	if (!is_about_requests(r))
+	if (!rule_is_about_requests(r))
 		return 0;
 	ports = rule_ports(r, &n);
 	for (size_t i = 0; i < n; i++)

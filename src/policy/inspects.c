@@ -10,16 +10,11 @@
 #include "policy/operation_host.h"
 #include "policy/rule.h"
 
-static bool is_about_requests(const struct rule *r)
-{
-	return r->detail && (r->detail->methods || r->detail->paths);
-}
-
 static bool some_restricts(const struct levels *levels, const struct destination *d)
 {
 	for (unsigned i = 0; i < levels->n; i++)
 		for (const struct rule *r = levels->rule[i]; r; r = ruleset_next(r))
-			if (is_about_requests(r) && rule_covers_port(r, d->proto, d->port))
+			if (rule_is_about_requests(r) && rule_covers_port(r, d->proto, d->port))
 				return true;
 	return false;
 }
@@ -73,7 +68,7 @@ static bool is_narrowed(const struct ruleset *rs, const struct catalogue *c,
 	struct verdict v;
 
 	decide(rs, host, d, &v);
-	if (!verdict_is_by_permission(&v) && !(v.allow && v.rule && is_about_requests(v.rule)))
+	if (!verdict_is_by_permission(&v) && !(v.allow && v.rule && rule_is_about_requests(v.rule)))
 		return false;
 	return permissions_narrow(rs, c, d);
 }
@@ -109,7 +104,7 @@ enum inspects_why policy_inspects(const struct ruleset *rs, const struct catalog
 static bool some_is_about_requests(const struct rule *rules, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (is_about_requests(&rules[i]) &&
+		if (rule_is_about_requests(&rules[i]) &&
 		    rule_covers_port(&rules[i], PROTO_TCP, HTTPS_PORT))
 			return true;
 	return false;
@@ -199,7 +194,7 @@ static void add_compiled(struct names *n, const struct rule *r, const struct cat
 	const char *id = r->detail ? r->detail->permission : NULL;
 	const struct permission *p = id ? catalogue_permission(c, id) : NULL;
 
-	if (p ? has_operation(p, r) : is_about_requests(r))
+	if (p ? has_operation(p, r) : rule_is_about_requests(r))
 		add_rule(n, r);
 }
 

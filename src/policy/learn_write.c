@@ -141,7 +141,7 @@ static const struct rule *special_rule(const struct learn_state *l, const struct
 	r = v.allow ? v.rule : NULL;
 	if (!r || (r->detail && r->detail->permission))
 		return NULL;
-	if (r->raw || r->private_ok || (r->detail && (r->detail->methods || r->detail->paths)))
+	if (r->raw || r->private_ok || rule_is_about_requests(r))
 		return r;
 	return NULL;
 }

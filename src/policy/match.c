@@ -20,11 +20,6 @@ bool rule_covers_port(const struct rule *r, enum proto proto, uint16_t port)
 	return false;
 }
 
-static bool is_restricted(const struct rule *r)
-{
-	return r->detail && (r->detail->methods || r->detail->paths);
-}
-
 static bool has_method(char *const *methods, const char *method)
 {
 	for (; *methods; methods++)
@@ -67,7 +62,7 @@ enum reason rule_match(const struct rule *r, const struct destination *d)
 {
 	if (!rule_covers_port(r, d->proto, d->port))
 		return REASON_PORT_NOT_ALLOWED;
-	return is_restricted(r) ? match_request(r, d) : REASON_NONE;
+	return rule_is_about_requests(r) ? match_request(r, d) : REASON_NONE;
 }
 
 static bool some_range_holds(const struct rule_scope *s, const struct port_range *inner)
@@ -82,7 +77,7 @@ bool rule_takes_all_of(const struct rule *deny, const struct rule *allow)
 {
 	struct rule_scope taken = rule_scope_of(deny), given = rule_scope_of(allow);
 
-	if (is_restricted(deny) || (given.protos & ~taken.protos))
+	if (rule_is_about_requests(deny) || (given.protos & ~taken.protos))
 		return false;
 	if (!(given.protos & (PROTO_TCP | PROTO_UDP)))
 		return true;
@@ -140,5 +135,5 @@ bool rule_covers_everything(const struct rule *r)
 	static const struct port_range all = {1, UINT16_MAX};
 	struct rule_scope s = rule_scope_of(r);
 
-	return !is_restricted(r) && s.protos == PROTO_ANY && some_range_holds(&s, &all);
+	return !rule_is_about_requests(r) && s.protos == PROTO_ANY && some_range_holds(&s, &all);
 }

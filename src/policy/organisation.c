@@ -31,7 +31,7 @@ static int check_ports(const struct rule *rule, struct err *e)
 	size_t n;
 	const struct port_range *ports = rule_ports(rule, &n);
 
-	if (!rule->detail || (!rule->detail->methods && !rule->detail->paths))
+	if (!rule_is_about_requests(rule))
 		return 0;
 	for (size_t i = 0; i < n; i++)
 		if (ports[i].lo != 80 && ports[i].lo != 443)

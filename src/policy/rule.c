@@ -176,7 +176,7 @@ static int check_request(const struct rule *r, struct err *e)
 	const struct rule_detail *d = r->detail;
 	const char *what;
 
-	if (!d || (!d->methods && !d->paths))
+	if (!rule_is_about_requests(r))
 		return 0;
 	what = d->methods ? "methods" : "paths";
 	if (r->kind == TARGET_PREFIX)

@@ -40,6 +40,12 @@ int rule_parse_proto(struct span text, struct rule *r, struct err *e) sg_must_ch
 /* What the pieces say together; a rule that could not be enforced as written is refused. */
 int rule_check(const struct rule *r, struct err *e) sg_must_check;
 
+/* Does it hold for some requests only? */
+static inline bool rule_is_about_requests(const struct rule *r)
+{
+	return r->detail && (r->detail->methods || r->detail->paths);
+}
+
 /* What the rule covers when its defaults are filled in; points into r or to constants. */
 struct rule_scope {
 	uint8_t protos; /* bits of enum proto */
