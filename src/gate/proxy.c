@@ -5,11 +5,11 @@
  *	GREETING -> PASSWORD -> REQUEST -> RESOLVING -> DIALING -> INSPECTING or RELAYING
  *
  * GREETING and PASSWORD are of SOCKS; HTTP begins with REQUEST. A request to an address skips
- * RESOLVING.
+ * RESOLVING. Up to the request proxy_read.c reads; every end but a connection is proxy_end.c's.
  *
  * What the client sends is looked at in its socket; a message is taken out when it is whole, and
- * nothing behind it: a client may send the first octets of its tunnel at once. A request in absolute
- * form is not taken at all, since the broker reads it again.
+ * nothing behind it: a client may send the first octets of its tunnel at once. A request in
+ * absolute form is not taken at all, since the broker reads it again.
  *
  * The name goes to the DNS server like a question of the sandbox: judged, resolved, vetted, bound,
  * limited by the same code (dns_server.h). Each address is judged with the name, and those that are
@@ -31,40 +31,15 @@
 #include "gate/flow_table.h"
 #include "gate/handover.h"
 #include "gate/names.h"
-#include "gate/proxy_answer.h"
-#include "gate/proxy_request.h"
-#include "gate/socks.h"
+#include "gate/proxy_state.h"
 
 enum {
 	FIRST_OCTET_MS = 60000, /* clients open connections ahead of need */
-	HEAD_MS = 10000,	/* from the first octet to a whole request */
 	TRY_MS = 3000,		/* of an address, while there is another */
 	LAST_TRY_MS = 30000,
 };
 
-enum {
-	STATUS_FORBIDDEN = 403,
-	STATUS_TIMEOUT = 408,
-	STATUS_BAD_GATEWAY = 502,
-	STATUS_UNAVAILABLE = 503,
-};
-
-enum phase { GREETING, PASSWORD, REQUEST, RESOLVING, DIALING };
-
-struct proxy {
-	enum phase phase;
-	bool socks, absolute;
-	bool follows;	 /* the flow's `dst` is the address that is dialled */
-	uint8_t waiting; /* answers to lookups that are to come */
-	enum reason why; /* one of them was none */
-	struct http_authority to;
-	struct proxy_request request; /* of HTTP */
-};
-
-static struct proxy *proxy_of(const struct flow *fl)
-{
-	return fl->peek.proxy;
-}
+enum { STATUS_TIMEOUT = 408, STATUS_BAD_GATEWAY = 502 };
 
 bool proxy_begin(struct flow *fl)
 {
@@ -73,7 +48,7 @@ bool proxy_begin(struct flow *fl)
 	if (!p)
 		return false;
 	p->socks = fl->dst.port == PROXY_SOCKS_PORT;
-	p->phase = p->socks ? GREETING : REQUEST;
+	p->phase = p->socks ? PROXY_GREETING : PROXY_REQUEST;
 	fl->peek.proxy = p;
 	fl->proto = p->socks ? RECORD_SOCKS : RECORD_CONNECT;
 	fl->state = FLOW_PROXY;
@@ -88,118 +63,9 @@ void proxy_drop(struct flow *fl)
 	memset(&fl->peek, 0, sizeof(fl->peek));
 }
 
-/* ---- The end without a connection ---- */
-
-static void finish(struct flow *fl, const struct buf *last_words)
-{
-	proxy_drop(fl);
-	flow_linger(fl, buf_span(last_words));
-}
-
-static void answer_socks(struct flow *fl, enum socks_reply reply)
-{
-	uint8_t octets[SOCKS_REPLY_OCTETS];
-	struct buf b = buf_of(octets, sizeof(octets));
-
-	socks_reply_print(reply, &b);
-	finish(fl, &b);
-}
-
-static void answer_http(struct flow *fl, const struct proxy_answer *a)
-{
-	static uint8_t octets[PROXY_ANSWER_MAX];
-	struct buf b = buf_of(octets, sizeof(octets));
-
-	proxy_answer_print(a, &b);
-	finish(fl, &b);
-}
-
-static const struct name *asked_name(const struct proxy *p)
-{
-	return p->to.kind == HTTP_HOST_NAME ? &p->to.name : NULL;
-}
-
-static const struct addr *asked_addr(const struct proxy *p)
-{
-	return p->to.kind == HTTP_HOST_ADDRESS ? &p->to.addr : NULL;
-}
-
-/* The request as it was asked: where it leads to may not be known. */
-static void note_refused(struct flow *fl, enum reason r, const struct rule *rule)
-{
-	const struct proxy *p = proxy_of(fl);
-	struct event e = {.kind = RECORD_DENY,
-			  .proto = fl->proto,
-			  .reason = r,
-			  .name = asked_name(p),
-			  .addr = asked_addr(p),
-			  .port = p->to.port,
-			  .rule = rule};
-
-	fl->ended_for = r;
-	fl->gate->counters->flows_refused++;
-	fl->gate->counters->frames_denied++;
-	journal_note(fl->gate->journal, &e);
-}
-
-static void refuse(struct flow *fl, enum reason r, const struct rule *rule)
-{
-	const struct proxy *p = proxy_of(fl);
-	struct destination d = {.kind = DEST_CONNECT,
-				.name = asked_name(p),
-				.addr = asked_addr(p),
-				.port = p->to.port,
-				.proto = PROTO_TCP,
-				.by_proxy = true};
-	struct http_authority to = p->to;
-	char remedy[REMEDY_MAX];
-	struct proxy_answer a = {.status = r == REASON_BROKER_DOWN ? STATUS_UNAVAILABLE
-								   : STATUS_FORBIDDEN,
-				 .to = &to,
-				 .reason = r,
-				 .remedy = remedy};
-
-	note_refused(fl, r, rule);
-	if (p->socks) {
-		answer_socks(fl, SOCKS_NOT_ALLOWED);
-		return;
-	}
-	remedy_format(&fl->gate->remedy, &d, r, remedy);
-	answer_http(fl, &a);
-}
-
-/* It was no refusal: what was asked for could not be had. */
-static void fail(struct flow *fl, struct proxy_answer a, enum socks_reply reply)
-{
-	struct http_authority to = proxy_of(fl)->to;
-
-	a.to = &to;
-	if (proxy_of(fl)->socks)
-		answer_socks(fl, reply);
-	else
-		answer_http(fl, &a);
-}
-
-static void refuse_malformed(struct flow *fl, uint16_t status, const char *why)
-{
-	struct proxy_answer a = {.status = status, .reason = REASON_MALFORMED_HTTP, .why = why};
-
-	flow_refuse(fl, (struct event){.proto = fl->proto, .reason = a.reason});
-	answer_http(fl, &a);
-}
-
-static void refuse_socks(struct flow *fl, enum socks_reply reply)
-{
-	enum reason r = reply == SOCKS_COMMAND_UNKNOWN ? REASON_PROTOCOL_NOT_CARRIED
-						       : REASON_MALFORMED_SOCKS;
-
-	flow_refuse(fl, (struct event){.proto = fl->proto, .reason = r});
-	answer_socks(fl, reply);
-}
-
 /* ---- Dialling ---- */
 
-static bool tell(struct flow *fl, const void *octets, size_t n)
+bool proxy_tell(struct flow *fl, const void *octets, size_t n)
 {
 	return send(fl->in.watch.fd, octets, n, MSG_NOSIGNAL) == (ssize_t)n;
 }
@@ -210,9 +76,9 @@ static bool tell_open(struct flow *fl)
 	struct buf b = buf_of(octets, sizeof(octets));
 
 	if (!proxy_of(fl)->socks)
-		return tell(fl, proxy_tunnel_is_open, strlen(proxy_tunnel_is_open));
+		return proxy_tell(fl, proxy_tunnel_is_open, strlen(proxy_tunnel_is_open));
 	socks_reply_print(SOCKS_SUCCEEDED, &b);
-	return tell(fl, octets, b.n);
+	return proxy_tell(fl, octets, b.n);
 }
 
 static void hand_over(struct flow *fl)
@@ -220,7 +86,7 @@ static void hand_over(struct flow *fl)
 	enum reason why = handover_make(fl, GATE_PROXIED);
 
 	if (why != REASON_NONE)
-		refuse(fl, why, fl->rule);
+		proxy_refuse(fl, why, fl->rule);
 }
 
 static void connected(struct flow *fl)
@@ -247,7 +113,7 @@ static void await_dial(struct flow *fl, int r)
 	struct proxy *p = proxy_of(fl);
 
 	if (r != 0) {
-		fail(fl, proxy_answer_to_dial(-r), proxy_reply_to_dial(-r));
+		proxy_fail(fl, proxy_answer_to_dial(-r), proxy_reply_to_dial(-r));
 		return;
 	}
 	if (p->follows)
@@ -272,7 +138,7 @@ void proxy_out_ready(struct flow *fl, uint32_t events)
 	int error = ECONNREFUSED;
 	socklen_t n = sizeof(error);
 
-	if (proxy_of(fl)->phase != DIALING)
+	if (proxy_of(fl)->phase != PROXY_DIALING)
 		return;
 	if (events & (EPOLLERR | EPOLLHUP)) {
 		getsockopt(fl->out.watch.fd, SOL_SOCKET, SO_ERROR, &error, &n);
@@ -307,11 +173,11 @@ static void take_destination(struct flow *fl, const struct endpoint *dst, const 
 static void go_on(struct flow *fl, const struct endpoint *dst, const struct judged *j)
 {
 	if (j->kind != JUDGED_FORWARD) {
-		refuse(fl, j->verdict.reason, j->verdict.rule);
+		proxy_refuse(fl, j->verdict.reason, j->verdict.rule);
 		return;
 	}
 	take_destination(fl, dst, j);
-	proxy_of(fl)->phase = DIALING;
+	proxy_of(fl)->phase = PROXY_DIALING;
 	await_dial(fl, dial_begin(fl));
 }
 
@@ -356,9 +222,9 @@ static void lookup_failed(struct flow *fl)
 		a.why = "the name does not exist, or has no address";
 	}
 	if (a.reason == REASON_RESOLVER_FAILED || a.reason == REASON_UPSTREAM_FAILED)
-		fail(fl, a, SOCKS_HOST_UNREACHABLE);
+		proxy_fail(fl, a, SOCKS_HOST_UNREACHABLE);
 	else
-		refuse(fl, a.reason, NULL);
+		proxy_refuse(fl, a.reason, NULL);
 }
 
 static bool is_synthetic(const struct flow *fl)
@@ -447,18 +313,18 @@ static void ask_name(struct flow *fl)
 		ask_address(fl, &fl->gate->gate_v4);
 		break;
 	case DNS_SPECIAL_LOOPBACK:
-		refuse(fl, REASON_SPECIAL_ADDRESS, NULL);
+		proxy_refuse(fl, REASON_SPECIAL_ADDRESS, NULL);
 		break;
 	default:
 		resolve(fl);
 	}
 }
 
-static void ask(struct flow *fl)
+void proxy_ask(struct flow *fl)
 {
 	struct proxy *p = proxy_of(fl);
 
-	p->phase = RESOLVING;
+	p->phase = PROXY_RESOLVING;
 	loop_timer_cancel(flow_loop(fl), &fl->timer);
 	if (p->to.kind == HTTP_HOST_NAME)
 		ask_name(fl);
@@ -466,189 +332,16 @@ static void ask(struct flow *fl)
 		ask_address(fl, &p->to.addr);
 }
 
-/* ---- Reading: each step takes one message, or says false: it is not whole, or all is over ---- */
-
-static bool take(struct flow *fl, size_t n)
-{
-	if (recv(fl->in.watch.fd, NULL, n, MSG_TRUNC) == (ssize_t)n)
-		return true;
-	flow_abort(fl);
-	return false;
-}
-
-static bool read_greeting(struct flow *fl, struct span seen)
-{
-	uint8_t chosen[2] = {5, SOCKS_NO_METHOD};
-	struct buf b = {.p = chosen, .n = sizeof(chosen), .cap = sizeof(chosen)};
-	enum socks_method method;
-	size_t n;
-
-	switch (socks_greeting_read(seen, &n, &method)) {
-	case SOCKS_MORE:
-		return false;
-	case SOCKS_WRONG:
-		flow_refuse(fl,
-			    (struct event){.proto = fl->proto, .reason = REASON_MALFORMED_SOCKS});
-		flow_abort(fl);
-		return false;
-	case SOCKS_WHOLE:
-		break;
-	}
-	if (method == SOCKS_NO_METHOD) {
-		finish(fl, &b);
-		return false;
-	}
-	chosen[1] = (uint8_t)method;
-	proxy_of(fl)->phase = method == SOCKS_PASSWORD ? PASSWORD : REQUEST;
-	if (!take(fl, n))
-		return false;
-	if (tell(fl, chosen, sizeof(chosen)))
-		return true;
-	flow_abort(fl);
-	return false;
-}
-
-static bool read_password(struct flow *fl, struct span seen)
-{
-	static const uint8_t accepted[] = {1, 0};
-	size_t n;
-
-	switch (socks_password_read(seen, &n)) {
-	case SOCKS_MORE:
-		return false;
-	case SOCKS_WRONG:
-		flow_refuse(fl,
-			    (struct event){.proto = fl->proto, .reason = REASON_MALFORMED_SOCKS});
-		flow_abort(fl);
-		return false;
-	case SOCKS_WHOLE:
-		break;
-	}
-	proxy_of(fl)->phase = REQUEST;
-	if (!take(fl, n))
-		return false;
-	if (tell(fl, accepted, sizeof(accepted)))
-		return true;
-	flow_abort(fl);
-	return false;
-}
-
-static bool read_socks(struct flow *fl, struct span seen)
-{
-	struct proxy *p = proxy_of(fl);
-	enum socks_reply reply;
-	size_t n;
-
-	switch (socks_request_read(seen, &n, &p->to, &reply)) {
-	case SOCKS_MORE:
-		return false;
-	case SOCKS_WRONG:
-		refuse_socks(fl, reply);
-		return false;
-	case SOCKS_WHOLE:
-		break;
-	}
-	if (take(fl, n))
-		ask(fl);
-	return false;
-}
-
-static bool read_http(struct flow *fl, struct span seen)
-{
-	struct proxy *p = proxy_of(fl);
-
-	switch (proxy_request_read(&p->request, seen)) {
-	case PROXY_ASKS_MORE:
-		return false;
-	case PROXY_ASKS_WRONG:
-		refuse_malformed(fl, p->request.status, p->request.why);
-		return false;
-	case PROXY_ASKS_ABSOLUTE:
-		p->absolute = true;
-		break;
-	case PROXY_ASKS_TUNNEL:
-		if (!take(fl, p->request.octets))
-			return false;
-		break;
-	}
-	p->to = p->request.to;
-	ask(fl);
-	return false;
-}
-
-static bool read_message(struct flow *fl, struct span seen)
-{
-	const struct proxy *p = proxy_of(fl);
-
-	switch (p->phase) {
-	case GREETING:
-		return read_greeting(fl, seen);
-	case PASSWORD:
-		return read_password(fl, seen);
-	case REQUEST:
-		return p->socks ? read_socks(fl, seen) : read_http(fl, seen);
-	case RESOLVING:
-	case DIALING:
-		break;
-	}
-	return false;
-}
-
-static void note_first_octet(struct flow *fl)
-{
-	if (!fl->timer_is_idle)
-		return;
-	fl->timer_is_idle = false;
-	flow_set_timer(fl, HEAD_MS);
-}
-
-/* False: there is nothing to go on with now. */
-static bool read_on(struct flow *fl)
-{
-	bool last = fl->in.hangup;
-	uint32_t generation = fl->generation;
-	struct span seen;
-
-	switch (relay_peek(&fl->in, &seen)) {
-	case MOVED_SOME:
-		note_first_octet(fl);
-		if (read_message(fl, seen))
-			return true;
-		/* A message that the end of the stream cuts short will never be whole. */
-		if (last && fl->generation == generation && fl->state == FLOW_PROXY &&
-		    proxy_of(fl)->phase <= REQUEST)
-			flow_close(fl);
-		return false;
-	case MOVED_END:
-		flow_close(fl);
-		return false;
-	case MOVED_ERROR:
-		flow_abort(fl);
-		return false;
-	case MOVED_NOTHING:
-		break;
-	}
-	return false;
-}
-
-void proxy_in_ready(struct flow *fl)
-{
-	if (proxy_of(fl)->phase > REQUEST)
-		return;
-	while (read_on(fl))
-		;
-}
-
 void proxy_expired(struct flow *fl)
 {
 	struct proxy *p = proxy_of(fl);
 
-	if (p->phase == DIALING)
+	if (p->phase == PROXY_DIALING)
 		await_dial(fl, dial_next(fl, ETIMEDOUT));
 	else if (fl->timer_is_idle || p->socks)
 		flow_close(fl);
 	else
-		refuse_malformed(fl, STATUS_TIMEOUT, "the request did not come in time");
+		proxy_refuse_malformed(fl, STATUS_TIMEOUT, "the request did not come in time");
 }
 
 /* ---- Judging again ---- */
