@@ -28,7 +28,7 @@ static const char *const names[CA_FILES] = {
 
 /*
  * Of Debian and Arch; Fedora and RHEL; openSUSE; Alpine. What is not there is none. At the end
- * Chromium, as Debian and Playwright have it, and Chrome, which need not be installed.
+ * Chromium, and Chrome as Playwright and Puppeteer fetch it: it need not be there at the start.
  */
 static const struct {
 	const char *path;
