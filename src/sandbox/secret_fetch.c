@@ -98,20 +98,16 @@ static void begin_number(struct secret_fetches *f, struct broker_link *b,
 	const char *host, *from = source_of(f, b, policy, s, &host);
 	struct err e;
 
-	if (!from) {
-		err_set(&e, "the policy does not have it any more");
-		give(s, b, -1, &e);
-		return;
-	}
-	s->from = strdup(from);
-	if (!s->from) {
-		err_set(&e, "out of memory");
-		give(s, b, -1, &e);
-		return;
-	}
+	/* Whatever comes of it: the next time not before it has rested. */
 	s->used = true;
 	s->rest_until = mono_add_ms(now, SECRET_FETCH_REST_MS);
-	begin(s, b, keep, host);
+	s->from = from ? strdup(from) : NULL;
+	if (s->from) {
+		begin(s, b, keep, host);
+		return;
+	}
+	err_set(&e, from ? "out of memory" : "the policy does not have it any more");
+	give(s, b, -1, &e);
 }
 
 void secret_fetch_begin(struct secret_fetches *f, struct broker_link *b,
