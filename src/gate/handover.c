@@ -73,6 +73,9 @@ enum reason handover_make(struct flow *fl, uint8_t flags)
 	};
 	enum reason why;
 
+	/* What the server has said by now was to no hello: it is no TLS that could be opened. */
+	if (fl->down.octets || fl->down.pipe)
+		return REASON_NOT_INSPECTED;
 	flow_keep_alive(h.server);
 	why = broker_door_hand_over(fl->gate->broker, &h);
 	if (why != REASON_NONE)

@@ -38,8 +38,9 @@ bool carried_is_owed(const struct carried *c);
 bool carried_is_dodged(const struct carried *c, const struct name *inside);
 
 /*
- * Hands over a flow that was admitted by its name and of which no octet has passed; `flags` as in
- * io/gate_message.h. REASON_NONE: it is gone. Else why not, and it stays as it is.
+ * Hands over a flow that was admitted by its name and of whose client no octet has passed; `flags`
+ * as in io/gate_message.h. REASON_NONE: it is gone. Else why not, and it stays as it is:
+ * REASON_NOT_INSPECTED when the server has spoken already.
  */
 enum reason handover_make(struct flow *fl, uint8_t flags);
 

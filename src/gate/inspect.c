@@ -136,21 +136,16 @@ static void inspect_tls(struct flow *fl, struct span seen)
 	}
 }
 
-/*
- * A hello where anything may be carried. What the server has said by now was not to a hello: it
- * is no TLS that could be opened.
- */
+/* A hello where anything may be carried. */
 static void look_at_hello(struct flow *fl, const struct tls_hello *hello)
 {
 	const struct name *name = hello->has_server_name ? &hello->server_name : NULL;
 	bool listed = ruleset_policy(fl->gate->rules)->inspect_all && fl->dst.port == HTTPS_PORT;
 	const struct carried c = carried_by(fl);
 
-	if (carried_is_due(&c, name) && !fl->down.octets) {
+	if (carried_is_due(&c, name)) {
 		fl->name = *name;
 		hand_over_tls(fl, hello);
-	} else if (carried_is_due(&c, name)) {
-		refuse_tls(fl, REASON_NOT_INSPECTED, name, fl->rule);
 	} else if (carried_is_dodged(&c, name) || (!name && listed)) {
 		refuse_tls(fl, name ? REASON_SNI_MISMATCH : REASON_NO_SERVER_NAME,
 			   name ? name : flow_name(fl), fl->rule);
