@@ -7,8 +7,8 @@
  * is to be inspected of it may have changed. One that relays is judged by what is known of it: the
  * name inside, the last request, the address. What the new policy would not admit is reset both
  * ways, and so is what it would have seen by the broker: what such a flow carries cannot be shown
- * to be admitted. Nothing else is touched but the rule that a flow names, so that the old ruleset can be
- * freed when all have been asked.
+ * to be admitted. Nothing else is touched but the rule that a flow names, so that the old ruleset
+ * can be freed when all have been asked.
  */
 #include "gate/flow_table.h"
 #include "gate/handover.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * handover_rig: a gate, its clients, and the test in the place of the broker: it takes what the gate
- * hands over, and says what it likes.
+ * handover_rig: a gate, its clients, and the test in the place of the broker: it takes what the
+ * gate hands over, and says what it likes.
  */
 #ifndef SG_TEST_HANDOVER_RIG_H
 #define SG_TEST_HANDOVER_RIG_H

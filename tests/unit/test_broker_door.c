@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* broker_door: what is counted of connections at the broker, their limits, their ends, and dials. */
+/* broker_door: what is counted of connections at the broker, their limits and ends, and dials. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
