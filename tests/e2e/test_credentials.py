@@ -127,13 +127,18 @@ def test_an_echo_is_masked(sandgate, api):
 
 
 def test_a_redirect_gets_none(world, sandgate, other):
-    world.site(API, handler=lambda rq: Response(status=302, headers=[("Location", f"https://{OTHER}/taken")]))
+    site = world.site(API, handler=lambda rq: Response(status=302, headers=[("Location", f"https://{OTHER}/taken")]))
     box = box_of(sandgate, BEARER % "")
     done = box.curl(f"https://{API}/", "-L", "--location-trusted", "-H", "Authorization: Bearer mine")
-    assert done.ok and other.requests[-1].target == "/taken" and SECRET not in str(other.requests[-1].headers)
-    # Neither over plain HTTP.
-    box.curl(f"http://{API}/", "-i")
-    assert SECRET not in done.out
+    assert done.ok and got(site) == f"Bearer {SECRET}"
+    assert other.requests[-1].target == "/taken" and SECRET not in str(other.requests[-1].headers)
+    # Neither does plain HTTP, whatever the client brings.
+    assert box.curl(f"http://{API}/plain", "-H", "Authorization: Bearer mine").ok
+    assert site.requests[-1].port == 80 and SECRET not in str(site.requests[-1].headers)
+    # Nor a name that a client only says, on the connection of another.
+    box.curl(f"https://{OTHER}/", "-H", f"Host: {API}")
+    box.curl(f"https://{API}/", "-H", f"Host: {OTHER}")
+    assert all(SECRET not in str(rq.headers) for rq in other.requests)
 
 
 def test_a_source_that_fails(sandgate, api, other):
