@@ -58,12 +58,13 @@ static int check_folder(const char *path, struct err *e)
 	return fd >= 0 ? 0 : fd;
 }
 
-static int read_file(const char *path, struct trusted_text *out, struct err *e)
+static int read_file(const char *path, enum trusted_owner owner, struct trusted_text *out,
+		     struct err *e)
 {
 	struct trusted_request t = {.folder = AT_FDCWD,
 				    .name = path,
 				    .shown = path,
-				    .owner = OWNER_ROOT_OR_PERSON,
+				    .owner = owner,
 				    .follow = true,
 				    .max = HOST_BUNDLE_MAX};
 
@@ -85,7 +86,7 @@ static int read_named(const struct host_bundle_request *r, const char *named,
 		return err_set(e, "a sandbox may write it");
 	rc = check_folder(path, e);
 	if (rc == 0)
-		rc = read_file(path, out, e);
+		rc = read_file(path, OWNER_ROOT_OR_PERSON, out, e);
 	return rc == -ENOENT ? err_set(e, "there is no such file") : rc;
 }
 
@@ -118,7 +119,7 @@ static int read_system(struct trusted_text *out, struct err *e)
 	bool refused = false;
 
 	for (size_t i = 0; i < sg_array_len(places); i++) {
-		int rc = read_file(places[i], out, refused ? e : &first);
+		int rc = read_file(places[i], OWNER_SYSTEM, out, refused ? e : &first);
 
 		if (rc == 0)
 			return 0;

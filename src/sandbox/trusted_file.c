@@ -27,12 +27,19 @@ static bool is_own_group(gid_t gid)
 	return true;
 }
 
+static bool is_systems(const struct stat *st)
+{
+	struct stat top;
+
+	return stat("/", &top) == 0 && st->st_uid == top.st_uid;
+}
+
 const char *trusted_why_not(const struct stat *st, enum trusted_owner owner)
 {
 	bool root = st->st_uid == 0 && owner != OWNER_PERSON;
 	bool person = st->st_uid == geteuid() && owner != OWNER_ROOT;
 
-	if (!root && !person)
+	if (!root && !person && !(owner == OWNER_SYSTEM && is_systems(st)))
 		return owner == OWNER_ROOT ? "it does not belong to root" : "it is not yours";
 	if (st->st_mode & S_IWOTH)
 		return "everyone may write it";

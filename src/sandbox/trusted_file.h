@@ -20,6 +20,8 @@ enum trusted_owner {
 	OWNER_ROOT,
 	OWNER_ROOT_OR_PERSON,
 	OWNER_PERSON,
+	/* Root, the person, or whoever "/" belongs to: in a user namespace root may have no name. */
+	OWNER_SYSTEM,
 };
 
 /* NULL when the owner and the mode are those of a file to be trusted, else why not. */
