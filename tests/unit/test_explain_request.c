@@ -18,7 +18,7 @@ static void explain(const char *yaml, const char *url, const char *method, struc
 	const struct policy_sources sources = {.catalogue = catalogue_builtin()};
 	struct remedy_for who = {.sandbox = "box", .catalogue = catalogue_builtin()};
 	struct explain_target t;
-	struct ruleset *rs;
+	struct ruleset *rs = NULL;
 	struct policy p;
 	struct err e;
 
