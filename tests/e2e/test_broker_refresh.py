@@ -205,6 +205,9 @@ def test_a_client_with_a_secret_says_who_it_is(rig):
     [(head, form)] = w.tokens.asked
     basic = base64.b64encode(b"the-client:the%3Aclient%2Bsecret").decode()
     assert f"authorization: Basic {basic}\r\n" in head and "client_id" not in form
+    until(lambda: w.broker.ask("status")["connections"] == 0)
+    for secret in ("the:client+secret", "the%3Aclient%2Bsecret", basic):
+        assert w.broker.holds(secret.encode()) == []
 
 
 def test_a_client_inside_that_refreshes_by_itself_gets_a_placeholder(rig):

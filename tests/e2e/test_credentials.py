@@ -191,9 +191,14 @@ def test_a_token_endpoint_that_is_not_dialled(world, sandgate, api, address, say
     if address:
         world.name(LOGIN, address)
     box = box_of(sandgate, REFRESHED)
-    done = box.curl(f"https://{API}/", "-i")
-    assert " 502 " in status_line(done) and says in done.out, done
+    for _ in range(3):
+        done = box.curl(f"https://{API}/", "-i")
+        assert " 502 " in status_line(done) and says in done.out, done
     assert api.requests == []
+    # The person is told once, and so is the audit log.
+    wait_until(lambda: "sandgate.credential.failed" in sandgate("audit", "show", box.name, "--json").out)
+    assert sandgate("audit", "show", box.name, "--json").out.count("sandgate.credential.failed") == 1
+    assert box.err.count(says) == 1, box.err
 
 
 # --- nowhere else ---
