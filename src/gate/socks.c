@@ -57,7 +57,7 @@ static bool read_address(struct span octets, struct http_authority *to)
 	return true;
 }
 
-/* The very octets that are judged are the ones that are looked up: nothing in them is passed over. */
+/* What is judged is what is looked up, to the octet: nothing is passed over. */
 static bool read_name(struct span octets, struct http_authority *to)
 {
 	const char *text = (const char *)octets.p;
