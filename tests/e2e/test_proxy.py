@@ -527,6 +527,15 @@ report(held=n, names=[talk(connect(f"n{i}.example.net:443"))["text"].split("\\r\
     assert statuses == ["502"] * 3 + ["403"] * 3, got
 
 
+def test_the_rate_of_new_connections_holds_here_too(site, sandgate):
+    work = _policy(sandgate, "p.yaml", "network: brokered\nallow: [api.example.com]\n"
+                   "limits: {flows_per_second: 1, flows_burst: 5}\n")
+    box = sandgate.box("--policy", "p.yaml", cwd=work)
+    got = box.python("report(r=[try_dial('gateway.sandgate.internal', 3128, 3)[0] for _ in range(30)])").json["r"]
+    assert 5 <= got.count("connected") < 30 and "ECONNREFUSED" in got, got
+    wait_until(lambda: "limit-rate" in {e.get("reason") for e in events(sandgate, box, "tcp")}, what="the log")
+
+
 def test_the_log_and_the_counters(site, box, sandgate):
     box.run("curl -sS https://api.example.com/; curl -sS https://other.example.com/; "
             f"{UNSET} curl -sS --socks5-hostname {GATEWAY}:1080 https://other.example.com/")
