@@ -11,7 +11,8 @@
  * Gate and broker speak over a socket of their own, made anew at each start of either. Without one
  * the gate refuses what has to be seen, and the broker resets what it has: nothing passes unseen.
  *
- * A broker holds no secret when it is begun, and neither does this process (secret_keep.h).
+ * A broker holds no secret when it is begun: those that this process keeps lie in memory that a
+ * child finds empty (secret_keep.h).
  */
 #include "sandbox/broker_watch.h"
 
