@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "audit/refusals.h"
 #include "gate/counted.h"
 #include "sandbox/summary.h"
 #include "sandbox/supervisor.h"
@@ -17,15 +18,30 @@ static json_int_t generation(const struct supervisor *s)
 	return (json_int_t)ruleset_generation(s->live.rules);
 }
 
+/* Whatever the broker wrote there. */
+static json_int_t bounded(uint64_t n)
+{
+	return n > GATE_NUMBER_MAX ? GATE_NUMBER_MAX : (json_int_t)n;
+}
+
+/* By the gate, and requests by the broker. */
+static json_int_t refused_ever(const struct supervisor *s, const json_t *status)
+{
+	const struct refusals *more = s->broker.refusals;
+
+	return gate_link_number(status, NULL, "refusals") +
+	       (more ? bounded(refusals_total(more)) : 0);
+}
+
 static json_t *answer_ls(struct supervisor *s)
 {
 	json_t *status = ask_gate(s, "status");
 	json_int_t uptime_s = mono_ms_until(s->started, mono_now()) / 1000;
-	json_t *row = json_pack(
-		"{s:s, s:s, s:s, s:I, s:I, s:I, s:I}", "name", s->dir.name, "network",
-		network_base_name(s->live.policy.network), "engine", "bwrap", "uptime_s", uptime_s,
-		"flows_open", gate_link_number(status, "flows", "open"), "refused",
-		gate_link_number(status, NULL, "refusals"), "generation", generation(s));
+	json_t *row =
+		json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I}", "name", s->dir.name, "network",
+			  network_base_name(s->live.policy.network), "engine", "bwrap", "uptime_s",
+			  uptime_s, "flows_open", gate_link_number(status, "flows", "open"),
+			  "refused", refused_ever(s, status), "generation", generation(s));
 
 	json_decref(status);
 	return row;
@@ -53,12 +69,6 @@ static json_t *counters(const json_t *status, const char *group, const char *con
 	for (; *keys; keys++)
 		json_object_set_new(o, *keys, json_integer(gate_link_number(status, group, *keys)));
 	return o;
-}
-
-/* Whatever the broker wrote there. */
-static json_int_t bounded(uint64_t n)
-{
-	return n > GATE_NUMBER_MAX ? GATE_NUMBER_MAX : (json_int_t)n;
 }
 
 static void add(json_t *o, const char *key, json_int_t more)

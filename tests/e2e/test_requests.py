@@ -116,6 +116,7 @@ def test_a_refused_push_is_told_in_words(world, sandgate):
     assert site.requests == []
     wait_until(lambda: any(r["permission"] == "github:push" for r in
                            sandgate.json("net", box.name)["refused"]), 10, "the refusals")
+    assert next(r for r in sandgate.json("ls") if r["name"] == box.name)["refused"] == 2
     row = next(r for r in sandgate.json("net", box.name)["refused"] if r["permission"] == "github:push")
     assert (row["says"], row["count"], row["reasons"]) == ("push to GitHub", 2, ["operation-not-allowed"])
     assert row["remedy"] == f"sandgate net allow {box.name} github:push"
