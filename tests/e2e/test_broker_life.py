@@ -364,3 +364,26 @@ def test_a_catalogue_that_changed_counts_from_the_next_change_on(world, sandgate
     pid = broker(box)
     change(sandgate, "deny", box.name, NAME)
     assert broker(box) == pid and refused()
+
+
+def test_a_change_whose_broker_does_not_start_has_not_happened(world, sandgate, started):
+    """In words, and gate, egress and the next start have the policy from before."""
+    world.site(NAME, "github.com")
+    one = started("--only", NAME)
+    limited = world.machine.run(["prlimit", "--pid", str(one.supervisor), "--memlock=0:0"])
+    assert limited.returncode == 0, limited
+    refused = sandgate("net", "allow", one.name, "github")
+    assert refused.status == 125 and "cannot lock memory for keys" in refused.err, refused
+    assert "ulimit -l" in refused.err and brokers(one.supervisor) == []
+    shown = sandgate.json("net", "policy", one.name)
+    assert (shown["generation"], shown["policy"].get("allow")) == (1, [NAME])
+    assert one.exec(f"curl -sS https://{NAME}/").ok and not one.exec("curl -sS https://github.com/").ok
+    # What needs none goes on.
+    change(sandgate, "allow", one.name, "b.example.com")
+    assert sandgate.json("egress", one.name)["generation"] == 2
+
+
+def test_one_that_does_not_start_starts_nothing(world, sandgate):
+    done = world.machine.run(["prlimit", "--memlock=0:0", sandgate.path, "run", "--allow", "github", "--",
+                              "touch", "started"], cwd=world.machine.new_work())
+    assert done.returncode == 125 and "cannot lock memory for keys" in done.stderr, done
