@@ -26,6 +26,16 @@ AT_ONCE = 0.9
 _numbers = itertools.count(1)
 
 
+# A program for java(1) that prints what is at a URL.
+JAVA_FETCH = """
+import java.net.http.*; import java.net.*;
+public class Fetch { public static void main(String[] a) throws Exception {
+  var c = HttpClient.newHttpClient();
+  System.out.println(c.send(HttpRequest.newBuilder(URI.create(a[0])).build(),
+                            HttpResponse.BodyHandlers.ofString()).body()); } }
+"""
+
+
 def _source(name):
     with open(os.path.join(HERE, "inside", name), encoding="utf-8") as f:
         return f.read()

@@ -5,7 +5,7 @@ import pytest
 
 from internet.services import Ssh, apt_site, git_site, npm_site
 from internet.web import Response
-from program import SANITIZED
+from program import JAVA_FETCH, SANITIZED
 
 CA = "/etc/ssl/certs/ca-certificates.crt"
 
@@ -60,19 +60,10 @@ def test_node_with_a_dead_ipv6_takes_ipv4_at_once(world, sandgate, needs):
     assert got.ok and int(got.out) < (600 if not SANITIZED else 2000), got
 
 
-JAVA = """
-import java.net.http.*; import java.net.*;
-public class Fetch { public static void main(String[] a) throws Exception {
-  var c = HttpClient.newHttpClient();
-  System.out.println(c.send(HttpRequest.newBuilder(URI.create(a[0])).build(),
-                            HttpResponse.BodyHandlers.ofString()).body()); } }
-"""
-
-
 def test_java_unconfigured(box, needs):
     """demands.md, clients 3: the JVM ignores proxy variables too."""
     needs("javac")
-    box.run(["tee", "Fetch.java"], input=JAVA)
+    box.run(["tee", "Fetch.java"], input=JAVA_FETCH)
     got = box.run("java Fetch.java http://api.example.com/")
     assert "hello from api.example.com" in got.out, got
     assert not box.run("java Fetch.java http://other.example.com/").ok

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from internet.services import Ssh, apt_site, git_site, npm_site
-from program import wait_until
+from program import JAVA_FETCH, wait_until
 
 CA = "/etc/ssl/certs/ca-certificates.crt"
 GATEWAY = "gateway.sandgate.internal"
@@ -124,18 +124,9 @@ r.end();
     assert got.status == 3 and got.out == "403 not-in-policy\n", got
 
 
-JAVA = """
-import java.net.http.*; import java.net.*;
-public class Fetch { public static void main(String[] a) throws Exception {
-  var c = HttpClient.newHttpClient();
-  System.out.println(c.send(HttpRequest.newBuilder(URI.create(a[0])).build(),
-                            HttpResponse.BodyHandlers.ofString()).body()); } }
-"""
-
-
 def test_java_reads_its_options(box, needs):
     needs("javac")
-    box.run(["tee", "Fetch.java"], input=JAVA)
+    box.run(["tee", "Fetch.java"], input=JAVA_FETCH)
     got = box.run("java Fetch.java https://api.example.com/x")
     assert "api.example.com/x" in got.out, got
     assert not box.run("java Fetch.java https://other.example.com/").ok
