@@ -88,8 +88,8 @@ static void use_rules(struct broker *b, struct ruleset *rules)
 }
 
 /*
- * Whatever fails comes first. An authority more than the policy needs does no harm, but has to be told:
- * clients are shown it.
+ * Whatever fails comes first. An authority more than the policy needs does no harm, but has to be
+ * told: clients are shown it.
  */
 static int make_room_for(struct broker *b, const struct ruleset *rules, struct err *e)
 {

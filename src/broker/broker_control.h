@@ -13,8 +13,8 @@
 struct requests *broker_control_new(struct broker *b, int fd);
 
 /*
- * Sees to it that some authority is for each name that requests under these rules may have to be seen
- * of (authorities_cover()).
+ * Sees to it that some authority is for each name that requests under these rules may have to be
+ * seen of (authorities_cover()).
  */
 int broker_control_cover_names(struct broker *b, const struct ruleset *rules,
 			       struct err *e) sg_must_check;

@@ -13,8 +13,8 @@
 #include "io/requests.h"
 
 /*
- * The credentials of the policy at the start, or of another: vault_follow(). There is no vault before
- * the first. 0 or -1 with the message, and nothing has changed.
+ * The credentials of the policy at the start, or of another: vault_follow(). There is no vault
+ * before the first. 0 or -1 with the message, and nothing has changed.
  */
 int credential_control_follow(struct broker *b, const struct credential_list *list,
 			      struct err *e) sg_must_check;

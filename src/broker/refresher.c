@@ -9,11 +9,11 @@
  * TLS		nothing was sent but the handshake; the server is verified
  * ASKED	the request is on its way, or its answer
  *
- * Each state has its time. Whatever ends one, the vault has a new token or a failure afterwards, and
- * requests that wait are looked at again. How long a failure is waited for is the vault's.
+ * Each state has its time. Whatever ends one, the vault has a new token or a failure afterwards,
+ * and requests that wait are looked at again. How long a failure is waited for is the vault's.
  *
- * A codec's events come from within link_receive() and link_send(), which go on looking at the codec:
- * they only note what happened, and work() acts on it.
+ * A codec's events come from within link_receive() and link_send(), which go on looking at the
+ * codec: they only note what happened, and work() acts on it.
  */
 #include "broker/refresher.h"
 
@@ -298,7 +298,9 @@ static struct refresh_run *run_of(struct refresher *r, size_t credential)
 	return unused;
 }
 
-/* A failure waits for the timer: an exchange is asking, and would be looked at again within that. */
+/*
+ * A failure waits for the timer: an exchange is asking, and would be looked at again within that.
+ */
 static void begin(struct refresh_run *t, struct refresher *r, size_t credential)
 {
 	struct broker *b = r->broker;

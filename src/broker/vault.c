@@ -8,7 +8,9 @@
 #include "broker/vault_state.h"
 #include "policy/secret_text.h"
 
-/* A new value is wanted before the last minute of one, and of one that is short, its last quarter. */
+/*
+ * A new value is wanted before the last minute of one, and of one that is short, its last quarter.
+ */
 enum { RENEW_SECONDS = 60, RENEW_SHARE = 4 };
 
 /* ---- The whole ---- */
@@ -357,7 +359,10 @@ enum held_state held_state_at(const struct held *h, int64_t now)
 	return h->retry_at > now ? HELD_FAILED : HELD_WANTED;
 }
 
-/* A value that is used is wanted before its time is over, and nothing while a failure is waited for. */
+/*
+ * A value that is used is wanted before its time is over, and nothing while a failure is waited
+ * for.
+ */
 static bool is_due(const struct held *h, int64_t now)
 {
 	return h->state == HELD_READY && h->expires_at && h->renew_at <= now && h->used &&
@@ -388,7 +393,9 @@ static bool lacks(const struct vault *v, size_t i, enum secret_part part)
 	return part == PART_REFRESH ? r != NULL : r && r->client_secret;
 }
 
-/* Sources of what makes access tokens are read once, and again after they failed or were refused. */
+/*
+ * Sources of what makes access tokens are read once, and again after they failed or were refused.
+ */
 static size_t next_wanted(const struct vault *v, size_t from, bool refresh)
 {
 	int64_t now = time(NULL);

@@ -7,8 +7,8 @@
  *	   \--fail--> failed --put--> ready, or --30 seconds--> wanted
  *	any --not in the policy any more--> ended --in it again--> wanted
  *
- * Credentials are numbered as they come (credential_list_grow()), and a number is never another one's:
- * what the supervisor was asked for may arrive when the policy has changed twice.
+ * Credentials are numbered as they come (credential_list_grow()), and a number is never another
+ * one's: what the supervisor was asked for may arrive when the policy has changed twice.
  *
  * A secret comes in by vault_put() and leaves only in a request to the server that it is bound to.
  * Everything that is made of it lies in locked memory (locked.h), or in the request.
@@ -64,22 +64,23 @@ int vault_put_client_secret(struct vault *v, size_t i, struct span printed,
 			    struct err *e) sg_must_check;
 
 /*
- * Its source failed, and is asked again in 30 seconds; `why` is for the client's person and the log.
- * A value that is there serves until its end.
+ * Its source failed, and is asked again in 30 seconds; `why` is for the client's person and the
+ * log. A value that is there serves until its end.
  */
 void vault_fail(struct vault *v, size_t i, const char *why);
 /*
- * Its token endpoint gave no token, and is asked again later and later, up to 10 minutes. `refused` is
- * the part that it does not take any more, which is wiped: its source is read again; SECRET_PARTS: none.
+ * Its token endpoint gave no token, and is asked again later and later, up to 10 minutes. `refused`
+ * is the part that it does not take any more, which is wiped: its source is read again;
+ * SECRET_PARTS: none.
  */
 void vault_fail_refresh(struct vault *v, size_t i, const char *why, enum secret_part refused);
 /* Why it fails at present; NULL: it does not. */
 const char *vault_failure(const struct vault *v, size_t i);
 
 /*
- * Another policy, with these credentials, in the order in which they are looked at. Secrets of those
- * that it does not have are wiped, and nothing is put any more. 0, or -1 with the error, and nothing
- * has changed.
+ * Another policy, with these credentials, in the order in which they are looked at. Secrets of
+ * those that it does not have are wiped, and nothing is put any more. 0, or -1 with the error, and
+ * nothing has changed.
  */
 int vault_follow(struct vault *v, const struct credential_list *list, struct err *e) sg_must_check;
 /* Is it in the policy? */
@@ -89,9 +90,9 @@ bool vault_is_in_force(const struct vault *v, size_t i);
 struct span vault_part(const struct vault *v, size_t i, enum secret_part part);
 
 /*
- * The first credential from `from` on whose source has to be read: it is not there, or its value was
- * used and will soon be over; vault_count() when there is none. The other one: of those with `refresh` whose sources
- * were read, that need another access token (refresh.h).
+ * The first credential from `from` on whose source has to be read: it is not there, or its value
+ * was used and will soon be over; vault_count() when there is none. The other one: of those with
+ * `refresh` whose sources were read, that need another access token (refresh.h).
  */
 size_t vault_next_wanted(const struct vault *v, size_t from);
 size_t vault_next_refresh(const struct vault *v, size_t from);
@@ -99,7 +100,9 @@ size_t vault_next_refresh(const struct vault *v, size_t from);
 bool vault_wants_source(const struct vault *v, size_t i);
 bool vault_wants_client_secret(const struct vault *v, size_t i);
 
-/* When the next of the values that are there will want another one, in seconds since 1970; 0: none. */
+/*
+ * When the next of the values that are there will want another one, in seconds since 1970; 0: none.
+ */
 int64_t vault_next_due(const struct vault *v, int64_t now);
 /* Does one of them want it already? */
 bool vault_is_due(const struct vault *v);

@@ -18,7 +18,9 @@ struct token_dials;
 struct token_dials *token_dials_new(struct gate *g, struct broker_dials *dials,
 				    void (*begun)(void *ctx), void *ctx);
 
-/* A message of the broker's, which is not trusted: what may not be dialled is answered with EACCES. */
+/*
+ * A message of the broker's, which is not trusted: what may not be dialled is answered with EACCES.
+ */
 void token_dials_begin(struct token_dials *t, const struct gate_message *m);
 
 /* The broker is gone: what is looked up for it is for nobody. */

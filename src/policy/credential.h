@@ -64,8 +64,8 @@ bool credential_is_same(const struct credential *a, const struct credential *b);
 
 /*
  * Appends those of `from` that are not in it. It is how credentials are numbered, by the supervisor
- * and the broker alike: a policy that is changed gives none of the numbers to another. 0 or -ENOMEM,
- * then what was there still is.
+ * and the broker alike: a policy that is changed gives none of the numbers to another. 0 or
+ * -ENOMEM, then what was there still is.
  */
 int credential_list_grow(struct credential_list *list,
 			 const struct credential_list *from) sg_must_check;
