@@ -17,7 +17,8 @@ POLICY = f"network: deny\nallow: [{NAME}]\ninspect: [{NAME}]\n"
 MIB = 1 << 20
 FULL = bool(os.environ.get("SANDGATE_FULL"))
 MANY = 10000 if FULL else 3000
-QUIET = 29 * 60 if FULL else 1.5
+QUIET = 31 * 60 if FULL else 1.5
+PAUSE = 11 * 60 if FULL else 1.5
 LARGE = (1024 if FULL else 128) * MIB
 
 
@@ -103,13 +104,27 @@ asyncio.run(main())
     assert got.json == {"text": "hello", "same": True, "code": 1000}, got
 
 
+async def octets_of_body(rq):
+    """Of a body in chunks, which is not kept."""
+    reader, total = rq.connection.reader, 0
+    while rq.method == "PUT" and (size := int(await reader.readline(), 16)):
+        await reader.readexactly(size + 2)
+        total += size
+    if rq.method == "PUT":
+        await reader.readline()
+    return total
+
+
 def test_a_large_body_each_way_in_constant_memory(world, sandgate):
     async def large():
         block = bytes(256 * 1024)
         for _ in range(LARGE // len(block)):
             yield block
 
-    world.site(NAME, handler=lambda rq: Response(large() if rq.method == "GET" else str(len(rq.body))))
+    async def answer(rq):
+        return Response(large() if rq.method == "GET" else str(await octets_of_body(rq)))
+
+    world.site(NAME, handler=answer, streams_body=True)
     box = box_of(sandgate)
     assert box.curl(f"https://{NAME}/", "-o", "/dev/null", "-r", "0-0", "-X", "HEAD", "-I").ok
     before, most = rss_of_broker(box), [0]
@@ -124,8 +139,8 @@ def test_a_large_body_each_way_in_constant_memory(world, sandgate):
     watcher.start()
     try:
         assert pending.wait(300).out == str(LARGE)
-        up = 64 * MIB
-        assert box.run(f"head -c {up} /dev/zero | curl -sS -T - https://{NAME}/up", timeout=300).out == str(up)
+        up = box.run(f"head -c {LARGE} /dev/zero | curl -sS -T - https://{NAME}/up", timeout=300)
+        assert up.out == str(LARGE), up
     finally:
         done.set()
         watcher.join()
@@ -173,6 +188,19 @@ for seconds in (float(sys.argv[1]), 0):
 report(done=True)
 """, QUIET, timeout=QUIET + 60)
     assert got.json == {"done": True} and len({id(r.connection) for r in site.requests}) == 1
+
+
+def test_an_answer_that_pauses_for_long(world, sandgate):
+    """A model that thinks: a head, then nothing for a while."""
+    async def parts():
+        yield b"data: first\n\n"
+        await asyncio.sleep(PAUSE)
+        yield b"data: second\n\n"
+
+    world.site(NAME, handler=lambda rq: Response(parts(), headers=[("Content-Type", "text/event-stream")]))
+    box = box_of(sandgate)
+    got = box.run(["curl", "-sSN", f"https://{NAME}/"], timeout=PAUSE + 60)
+    assert got.out == "data: first\n\ndata: second\n\n", got
 
 
 # --- HTTP/2 ---
