@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""npm against verdaccio, pip and curl against an index: installing passes, publishing is refused."""
+"""npm against verdaccio, pip and curl against an index: installing passes, publishing is refused.
+go against a module proxy, which passes what it is asked on to others."""
+
+import io
+import zipfile
 
 import pytest
 
@@ -74,3 +78,38 @@ def test_pip_installs_and_no_upload_passes(index, sandgate):
     assert allowed.ok, allowed
     assert box.curl(f"https://{PYPI_UPLOAD}/legacy/", *form).out == "uploaded\n"
     assert [r.target for r in index.uploads] == ["/legacy/"]
+
+
+# --- a proxy of modules, which asks the domain of each ---
+
+MODULE = "github.com/little/thing"
+
+
+def zip_of(module):
+    octets = io.BytesIO()
+    with zipfile.ZipFile(octets, "w") as made:
+        made.writestr(f"{module}@v1.0.0/go.mod", f"module {module}\n")
+        made.writestr(f"{module}@v1.0.0/thing.go", "package thing\n")
+    return octets.getvalue()
+
+
+def modules(request):
+    module, _, wanted = request.target[1:].partition("/@v/")
+    return {"list": "v1.0.0\n", "v1.0.0.info": '{"Version": "v1.0.0"}', "v1.0.0.mod": f"module {module}\n",
+            "v1.0.0.zip": zip_of(module)}.get(wanted, "")
+
+
+def test_go_gets_modules_of_well_known_hosts_and_no_others(world, sandgate, needs):
+    """The path of a module would reach whoever owns its domain."""
+    needs("go")
+    site = world.site("proxy.golang.org", handler=modules)
+    box = sandgate.box("--allow", "install:go")
+    get = "mkdir -p user && cd user && GONOSUMDB=* GOFLAGS=-mod=mod go mod download {}@v1.0.0"
+    box.run("mkdir user && cd user && go mod init example.com/user")
+    got = box.run(get.format(MODULE))
+    assert got.ok and any(r.target == f"/{MODULE}/@v/v1.0.0.zip" for r in site.requests), got
+    asked = len(site.requests)
+    refused = box.run(get.format("0123456789abcdef.example.com/x"))
+    assert not refused.ok and "sandgate: GET proxy.golang.org/0123456789abcdef.example.com/x/@v/v1.0.0.info: " \
+        in refused.err, refused
+    assert len(site.requests) == asked
