@@ -71,12 +71,13 @@ class Anthropic(Model):
 
     def _say(self, asked):
         """(block, its delta, why it stops)"""
-        has_shell = any(tool.get("name") == "Bash" for tool in asked.get("tools") or [])
+        shell = next((tool["name"] for tool in asked.get("tools") or []
+                      if tool.get("name") in ("Bash", "bash")), None)
         results = [part for message in asked.get("messages", []) if isinstance(message["content"], list)
                    for part in message["content"] if part.get("type") == "tool_result"]
-        if self.command and has_shell and not results:
+        if self.command and shell and not results:
             wanted = json.dumps({"command": self.command, "description": "a command"})
-            return ({"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {}},
+            return ({"type": "tool_use", "id": "toolu_1", "name": shell, "input": {}},
                     {"type": "input_json_delta", "partial_json": wanted}, "tool_use")
         said = f"{ANSWER} {json.dumps(results[-1]['content']) if results else ''}"
         return {"type": "text", "text": ""}, {"type": "text_delta", "text": said}, "end_turn"
@@ -122,3 +123,34 @@ class OpenAI(Model):
         said = f"{ANSWER} {json.dumps(results[-1]['output']) if results else ''}"
         return {"type": "message", "id": "m1", "role": "assistant", "status": "completed",
                 "content": [{"type": "output_text", "text": said, "annotations": []}]}
+
+
+class Gemini(Model):
+    """ai.google.dev/api/generate-content"""
+
+    def __init__(self, world, command=None):
+        super().__init__(world, "generativelanguage.googleapis.com", "x-goog-api-key", command)
+
+    def answer(self, method, path, request):
+        if path.endswith(":countTokens"):
+            return Response('{"totalTokens": 1}', headers=_JSON)
+        if "enerateContent" not in path:
+            return None
+        answer = json.dumps({"candidates": [{"content": {"role": "model", "parts": [self._say(self.note(request))]},
+                                             "finishReason": "STOP", "index": 0}],
+                             "usageMetadata": {"promptTokenCount": 1, "candidatesTokenCount": 1,
+                                               "totalTokenCount": 2}})
+        if path.endswith(":streamGenerateContent"):
+            return Response(f"data: {answer}\n\n", headers=_STREAM)
+        return Response(answer, headers=_JSON)
+
+    def _say(self, asked):
+        if asked.get("generationConfig", {}).get("responseMimeType") == "application/json":
+            return {"text": '{"complexity_reasoning": "none", "complexity_score": 1}'}
+        parts = [part for content in asked.get("contents", []) for part in content.get("parts", [])]
+        results = [part["functionResponse"] for part in parts if "functionResponse" in part]
+        offered = [f.get("name") for tool in asked.get("tools") or []
+                   for f in tool.get("functionDeclarations", [])]
+        if self.command and "run_shell_command" in offered and not results:
+            return {"functionCall": {"name": "run_shell_command", "args": {"command": self.command}}}
+        return {"text": f"{ANSWER} {json.dumps(results[-1]['response']) if results else ''}"}
