@@ -6,34 +6,18 @@
 
 #include "cli/question.h"
 #include "policy/print_yaml.h"
+#include "sandbox/exposure.h"
 #include "sandbox/path.h"
 #include "sandbox/run.h"
 
 /* --- who could have written it --- */
 
-struct search {
-	const struct trust *trust;
-	bool exposed;
-};
-
-/* Whoever may replace a link on the way says which file it is. */
-static bool look_at_link(void *ctx, const char *link)
-{
-	struct search *s = ctx;
-
-	s->exposed |= trust_was_shared(s->trust, link);
-	return true;
-}
-
+/* What goes round was read all the same: it has changed since. */
 static bool is_exposed(const char *path, const struct trust *trust)
 {
-	struct search s = {.trust = trust};
-	char real[PATH_MAX];
+	const struct exposure x = {.trust = *trust};
 
-	/* What goes round was read all the same: it has changed since. */
-	if (!path_resolve_each(&host_tree, path, real, look_at_link, &s))
-		return true;
-	return s.exposed || trust_was_shared(trust, real);
+	return exposure_has(&x, path);
 }
 
 /* --- looking, asking, recording --- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/log_beyond.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -10,6 +11,8 @@
 #include <unistd.h>
 
 #include "audit/log.h"
+#include "base/compiler.h"
+#include "sandbox/exposure.h"
 #include "sandbox/host_log.h"
 
 static char *last_checkpoint(int folder)
@@ -36,12 +39,39 @@ static void tell_host(json_t *entry, const char *checkpoint)
 		say(&e);
 }
 
+static int use_own_path(const struct exposure *x, const struct audit_anchor *anchor, struct err *e)
+{
+	_cleanup_free_ char *path = exposure_clean_path(x);
+	const char *program = anchor->command ? anchor->command[0] : "";
+
+	if (program[0] == '/' && exposure_has(x, program))
+		return err_set(e, "audit.anchor: %s: a sandbox may write it", program);
+	if (!path || setenv("PATH", path, 1) || chdir("/"))
+		return err_set(e, "audit.anchor: %s", err_why(errno));
+	return 0;
+}
+
+/* The command is run as the person: it must not be found in a folder of an agent, nor run in one. */
+static int stand_apart(const struct audit_anchor *anchor, struct err *e)
+{
+	struct exposure x;
+	int rc;
+
+	if (!anchor->command)
+		return 0;
+	if (exposure_read(&x, e))
+		return -1;
+	rc = use_own_path(&x, anchor, e);
+	exposure_free(&x);
+	return rc;
+}
+
 static void push(const char *name, const char *checkpoint, const struct audit_anchor *anchor)
 {
 	struct err e;
 
 	if (checkpoint && log_beyond_has_anchor(anchor) &&
-	    audit_anchor_push(anchor, name, checkpoint, &e))
+	    (stand_apart(anchor, &e) || audit_anchor_push(anchor, name, checkpoint, &e)))
 		say(&e);
 }
 

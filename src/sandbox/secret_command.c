@@ -12,11 +12,13 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
+#include "base/compiler.h"
 #include "sandbox/pidfd.h"
 
 enum { SAID_MAX = 512, PROGRAM_MAX = 4096 };
@@ -33,23 +35,22 @@ struct running {
 
 /* ---- Finding ---- */
 
-static bool can_run(const char *path)
+static bool may_run(const struct exposure *x, const char *path)
 {
-	return access(path, X_OK) == 0;
+	return access(path, X_OK) == 0 && !exposure_has(x, path);
 }
 
-/* Relative entries of PATH, the empty one included, are in whatever folder this was started in. */
-static bool find_program(const char *name, char out[PROGRAM_MAX])
+static bool find_program(const struct secret_command *c, const char *path, char out[PROGRAM_MAX])
 {
-	const char *path = getenv("PATH");
+	const char *name = c->argv[0];
 
 	if (name[0] == '/')
-		return snprintf(out, PROGRAM_MAX, "%s", name) < PROGRAM_MAX && can_run(out);
-	for (size_t n; path && *path; path += n + (path[n] == ':')) {
+		return snprintf(out, PROGRAM_MAX, "%s", name) < PROGRAM_MAX &&
+		       may_run(c->exposure, out);
+	for (size_t n; *path; path += n + (path[n] == ':')) {
 		n = strcspn(path, ":");
-		if (path[0] == '/' &&
-		    snprintf(out, PROGRAM_MAX, "%.*s/%s", (int)n, path, name) < PROGRAM_MAX &&
-		    can_run(out))
+		if (snprintf(out, PROGRAM_MAX, "%.*s/%s", (int)n, path, name) < PROGRAM_MAX &&
+		    may_run(c->exposure, out))
 			return true;
 	}
 	return false;
@@ -57,8 +58,22 @@ static bool find_program(const char *name, char out[PROGRAM_MAX])
 
 /* ---- Starting ---- */
 
-sg_noreturn static void become(const char *program, const struct secret_command *c, int in, int out,
-			       int said)
+struct program {
+	char file[PROGRAM_MAX];
+	char *path; /* its PATH */
+};
+
+static int set_environment(const struct secret_command *c, const struct program *p)
+{
+	int rc = setenv("PATH", p->path, 1);
+
+	for (const char *const *one = c->env; rc == 0 && one && *one; one++)
+		rc = putenv((char *)*one);
+	return rc;
+}
+
+sg_noreturn static void become(const struct program *p, const struct secret_command *c, int in,
+			       int out, int said)
 {
 	sigset_t none;
 
@@ -67,9 +82,10 @@ sg_noreturn static void become(const char *program, const struct secret_command 
 	signal(SIGPIPE, SIG_DFL);
 	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(said, 2) < 0 || close_range(3, ~0u, 0))
+	if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(said, 2) < 0 || close_range(3, ~0u, 0) ||
+	    chdir("/") || set_environment(c, p))
 		_exit(126);
-	execv(program, (char *const *)c->argv);
+	execv(p->file, (char *const *)c->argv);
 	_exit(126);
 }
 
@@ -96,7 +112,7 @@ static void set_nonblocking(int fd)
 	fcntl(fd, F_SETFL, O_NONBLOCK);
 }
 
-static int start(struct running *r, const char *program, const struct secret_command *c,
+static int start(struct running *r, const struct program *p, const struct secret_command *c,
 		 struct err *e)
 {
 	_cleanup_fd_ int in = open_input(c->input), out = -1, said = -1;
@@ -116,7 +132,7 @@ static int start(struct running *r, const char *program, const struct secret_com
 	if (r->pid < 0)
 		return err_set(e, "cannot be run: %s", err_why(errno));
 	if (r->pid == 0)
-		become(program, c, in, out, said);
+		become(p, c, in, out, said);
 	setpgid(r->pid, r->pid);
 	r->end = pidfd_open_child(r->pid);
 	return 0;
@@ -269,13 +285,16 @@ static int finish(struct running *r, bool in_time, int timeout_ms, struct err *e
 int secret_command_run(const struct secret_command *c, struct buf *out, struct err *e)
 {
 	struct running r = {.out = -1, .said = -1, .end = -1, .to = out};
-	char program[PROGRAM_MAX];
+	_cleanup_free_ char *path = exposure_clean_path(c->exposure);
+	struct program p = {.path = path};
 	size_t before = out->n;
 	int rc;
 
-	if (!find_program(c->argv[0], program))
+	if (!path)
+		return err_set(e, "cannot be run: out of memory");
+	if (!find_program(c, path, p.file))
 		return -ENOENT;
-	rc = start(&r, program, c, e);
+	rc = start(&r, &p, c, e);
 	if (rc == 0)
 		rc = finish(&r, read_all(&r, c->timeout_ms), c->timeout_ms, e);
 	close_end(&r.out);

@@ -5,16 +5,20 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "sandbox/exposure.h"
 
 struct secret_command {
 	const char *const
-		*argv;	   /* NULL-terminated; the first with its whole path, or found by PATH */
-	const char *input; /* for its standard input; NULL: none */
+		*argv; /* NULL-terminated; the first with its whole path, or found by PATH */
+	const char *const *env; /* NAME=VALUE, or NAME to take it away; NULL-terminated, or NULL */
+	const char *input;	/* for its standard input; NULL: none */
+	const struct exposure *exposure;
 	int timeout_ms;
 };
 
 /*
- * Appends its standard output. 0; -ENOENT when there is no such program; -1 with why: its status
+ * Appends its standard output. It is run in "/", with a PATH that leads to no folder of a sandbox:
+ * neither it nor what it starts by a name is the agent's, and no configuration beside it is. 0; -ENOENT when there is no such program but one that a sandbox may have written; -1 with why: its status
  * and the last line that it printed on standard error, or that it took too long, and then it was
  * ended with all that it started.
  */

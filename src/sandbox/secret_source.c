@@ -9,10 +9,20 @@
 
 #include "base/clock.h"
 #include "policy/secret_from.h"
+#include "sandbox/exposure.h"
 #include "sandbox/home.h"
 #include "sandbox/secret_command.h"
 
 enum { PATH_TEXT_MAX = 4096 };
+
+struct reading {
+	const char *host;
+	int timeout_ms;
+	const struct exposure *exposure;
+};
+
+static const char exposed[] = "a sandbox may write it, or a link that leads to it; keep it in a "
+			      "folder that no sandbox has";
 
 /* ---- file ---- */
 
@@ -49,7 +59,7 @@ static int read_open_file(int fd, struct buf *out, struct err *e)
 	return 0;
 }
 
-static int read_file(const char *path, struct buf *out, struct err *e)
+static int read_file(const struct reading *r, const char *path, struct buf *out, struct err *e)
 {
 	const char *home = path[0] == '~' ? home_find() : "";
 	char whole[PATH_TEXT_MAX];
@@ -61,6 +71,8 @@ static int read_file(const char *path, struct buf *out, struct err *e)
 	if (snprintf(whole, sizeof(whole), "%s%s", home, path + (path[0] == '~')) >=
 	    (int)sizeof(whole))
 		return err_set(e, "the path is too long");
+	if (exposure_has(r->exposure, whole))
+		return err_set(e, "%s", exposed);
 	fd = open(whole, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0 || fstat(fd, &st))
 		return err_set(e, "cannot be read: %s", err_why(errno));
@@ -69,25 +81,18 @@ static int read_file(const char *path, struct buf *out, struct err *e)
 
 /* ---- command ---- */
 
-static int time_of(const struct secret_request *r)
-{
-	return r->timeout_ms ? r->timeout_ms : SECRET_SOURCE_SECONDS * 1000;
-}
-
-static int run(const struct secret_request *r, const char *const *argv, const char *input,
-	       struct buf *out, struct err *e)
+static int run(const struct reading *r, const char *const *argv, struct buf *out, struct err *e)
 {
 	struct secret_command c = {
 		.argv = argv,
-		.input = input,
-		.timeout_ms = time_of(r),
+		.timeout_ms = r->timeout_ms,
+		.exposure = r->exposure,
 	};
 
 	return secret_command_run(&c, out, e);
 }
 
-static int run_words(const struct secret_request *r, const char *words, struct buf *out,
-		     struct err *e)
+static int run_words(const struct reading *r, const char *words, struct buf *out, struct err *e)
 {
 	const char *argv[SECRET_ARGUMENTS_MAX + 1] = {NULL};
 	char text[SECRET_FROM_MAX_OCTETS + 1], *rest = NULL;
@@ -98,15 +103,16 @@ static int run_words(const struct secret_request *r, const char *words, struct b
 	for (char *w = strtok_r(text, " ", &rest); w && n < SECRET_ARGUMENTS_MAX;
 	     w = strtok_r(NULL, " ", &rest))
 		argv[n++] = w;
-	rc = run(r, argv, NULL, out, e);
+	if (argv[0][0] == '/' && exposure_has(r->exposure, argv[0]))
+		return err_set(e, "%s", exposed);
+	rc = run(r, argv, out, e);
 	return rc == -ENOENT ? err_set(e, "there is no program `%s`; write its whole path", argv[0])
 			     : rc;
 }
 
 /* ---- keyring ---- */
 
-static int read_keyring(const struct secret_request *r, const char *names, struct buf *out,
-			struct err *e)
+static int read_keyring(const struct reading *r, const char *names, struct buf *out, struct err *e)
 {
 	char service[SECRET_FROM_MAX_OCTETS + 1];
 	const char *slash = strchr(names, '/');
@@ -122,7 +128,7 @@ static int read_keyring(const struct secret_request *r, const char *names, struc
 
 	snprintf(service, sizeof(service), "%.*s",
 		 slash ? (int)(slash - names) : (int)strlen(names), names);
-	rc = run(r, argv, NULL, out, e);
+	rc = run(r, argv, out, e);
 	if (rc == -ENOENT)
 		return err_set(e, "secret-tool is not installed; apt-get install libsecret-tools");
 	if (rc == 0 && out->n == before)
@@ -166,37 +172,45 @@ static int keep_password(struct buf *out, size_t before, struct err *e)
 	return kept ? 0 : err_set(e, "git has no password for it");
 }
 
-/* GIT_TERMINAL_PROMPT and the helpers for a window: nobody is asked in the middle of a request. */
-static int read_git(const struct secret_request *r, const char *site, struct buf *out,
-		    struct err *e)
+/*
+ * The first three: nobody is asked in the middle of a request. GIT_DIR would name a repository, whose
+ * configuration may be an agent's.
+ */
+static int read_git(const struct reading *r, const char *site, struct buf *out, struct err *e)
 {
 	static const char *const argv[] = {
-		"env", "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "SSH_ASKPASS=", "git",
-		"-c",  "core.askPass=",		"credential",	"fill",		NULL};
+		"git", "-c", "core.askPass=", "credential", "fill", NULL};
+	static const char *const env[] = {"GIT_TERMINAL_PROMPT=0",
+					  "GIT_ASKPASS=", "SSH_ASKPASS=", "GIT_DIR", NULL};
 	char input[512];
+	struct secret_command c = {.argv = argv,
+				   .env = env,
+				   .input = input,
+				   .timeout_ms = r->timeout_ms,
+				   .exposure = r->exposure};
 	size_t before = out->n;
 	int rc;
 
 	snprintf(input, sizeof(input), "protocol=https\nhost=%s\n\n", site);
-	rc = run(r, argv, input, out, e);
+	rc = secret_command_run(&c, out, e);
 	return rc ? rc : keep_password(out, before, e);
 }
 
-static int read_gh(const struct secret_request *r, const char *site, struct buf *out, struct err *e)
+static int read_gh(const struct reading *r, const char *site, struct buf *out, struct err *e)
 {
 	const char *argv[] = {"gh", "auth", "token", "--hostname", site, NULL};
 
 	if (strcmp(site, "github.com") != 0)
 		return err_set(e, "it is for GitHub");
-	return run(r, argv, NULL, out, e);
+	return run(r, argv, out, e);
 }
 
-static int read_signed_in(const struct secret_request *r, struct buf *out, struct err *e)
+static int read_signed_in(const struct reading *r, struct buf *out, struct err *e)
 {
 	const char *site = site_of(r->host);
-	mono_t until = mono_add_ms(mono_now(), time_of(r));
+	mono_t until = mono_add_ms(mono_now(), r->timeout_ms);
 	struct err gh = {"gh is not installed"}, git = {"git is not installed"};
-	struct secret_request rest = *r;
+	struct reading rest = *r;
 
 	if (read_gh(r, site, out, &gh) == 0)
 		return 0;
@@ -212,14 +226,14 @@ static int read_signed_in(const struct secret_request *r, struct buf *out, struc
 
 /* ---- All ---- */
 
-static int read_kind(const struct secret_request *r, enum secret_kind kind, const char *rest,
+static int read_kind(const struct reading *r, enum secret_kind kind, const char *rest,
 		     struct buf *out, struct err *e)
 {
 	switch (kind) {
 	case SECRET_ENV:
 		return err_set(e, "a variable is kept from the start on");
 	case SECRET_FILE:
-		return read_file(rest, out, e);
+		return read_file(r, rest, out, e);
 	case SECRET_COMMAND:
 		return run_words(r, rest, out, e);
 	case SECRET_KEYRING:
@@ -232,18 +246,33 @@ static int read_kind(const struct secret_request *r, enum secret_kind kind, cons
 	return err_set(e, "an unknown source");
 }
 
+static int read_source(const struct secret_request *what, struct buf *out, struct err *e)
+{
+	struct exposure exposure;
+	struct reading r = {
+		.host = what->host,
+		.timeout_ms = what->timeout_ms ? what->timeout_ms : SECRET_SOURCE_SECONDS * 1000,
+		.exposure = &exposure,
+	};
+	enum secret_kind kind;
+	const char *rest;
+	int rc;
+
+	if (secret_from_parse(what->from, &kind, &rest, e) || exposure_read(&exposure, e))
+		return -1;
+	rc = read_kind(&r, kind, rest, out, e);
+	exposure_free(&exposure);
+	return rc ? -1 : 0;
+}
+
 /* The room is what the caller has, or less: what is bigger is no secret. */
 int secret_source_read(const struct secret_request *r, struct buf *out, struct err *e)
 {
 	struct buf room = buf_of(out->p + out->n, out->cap - out->n);
-	enum secret_kind kind;
-	const char *rest;
 
 	if (room.cap > SECRET_SOURCE_MAX)
 		room.cap = SECRET_SOURCE_MAX;
-	if (secret_from_parse(r->from, &kind, &rest, e))
-		return err_prefix(e, "the source of a secret");
-	if (read_kind(r, kind, rest, &room, e)) {
+	if (read_source(r, &room, e)) {
 		explicit_bzero(room.p, room.cap);
 		return err_prefix(e, "%s", r->from);
 	}
