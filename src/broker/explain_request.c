@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "broker/judge_request.h"
+#include "policy/credential_use.h"
 
 /* Of the operations that a body decides, some are told in JSON and others in a form. */
 static const char *const types[] = {"application/json", "application/x-www-form-urlencoded"};
@@ -67,6 +68,53 @@ static void take_verdict(struct explanation *x, const struct request_verdict *v)
 	snprintf(x->remedy, sizeof(x->remedy), "%s", v->remedy);
 }
 
+static bool is_server_of(const struct credential *c, const struct explain_target *t)
+{
+	return t->has_name && t->port == c->port && strcmp(t->name.s, c->host) == 0;
+}
+
+static void add_credential(struct explanation *x, const struct credential *c)
+{
+	char text[CREDENTIAL_TEXT_MAX];
+	size_t n = strlen(x->credential);
+
+	credential_describe(c, text);
+	snprintf(x->credential + n, sizeof(x->credential) - n, "%s%s", n ? ", " : "", text);
+}
+
+/* Of two for one place the first one is added, as by the broker. */
+static bool is_place_taken(const struct credential_list *list, const struct explain_target *t,
+			   size_t i)
+{
+	const struct credential *v = list->v;
+
+	for (size_t j = 0; j < i; j++)
+		if (is_server_of(&v[j], t) && credential_has_same_place(&v[j], &v[i]) &&
+		    credential_is_for(&v[j], span_of_string(t->method), span_of_string(t->path)))
+			return true;
+	return false;
+}
+
+/* A request that gets none though its server has one looks to a person as if it were not there. */
+static void find_credentials(const struct credential_list *list, struct explanation *x)
+{
+	const struct explain_target *t = &x->target;
+	bool here = false;
+
+	for (size_t i = 0; i < list->n; i++) {
+		const struct credential *c = &list->v[i];
+
+		if (!is_server_of(c, t))
+			continue;
+		here = true;
+		if (credential_is_for(c, span_of_string(t->method), span_of_string(t->path)) &&
+		    !is_place_taken(list, t, i))
+			add_credential(x, c);
+	}
+	if (here && !x->credential[0])
+		put_note(x, "no credential of this host is bound to this method and path");
+}
+
 void explain_request(const struct ruleset *rs, const struct host_prefixes *host,
 		     const struct remedy_for *who, struct explanation *x)
 {
@@ -85,4 +133,6 @@ void explain_request(const struct ruleset *rs, const struct host_prefixes *host,
 		return;
 	judge(&j, t, &v);
 	take_verdict(x, &v);
+	if (x->verdict.allow)
+		find_credentials(policy_credentials(ruleset_policy(rs)), x);
 }

@@ -18,7 +18,7 @@
 #include "broker/sigv4.h"
 #include "broker/vault_state.h"
 #include "http/text.h"
-#include "policy/path.h"
+#include "policy/credential_use.h"
 #include "policy/strings.h"
 #include "policy/template.h"
 
@@ -60,29 +60,6 @@ static bool is_server(const struct applying *a, size_t i)
 	       name_equal(&a->m->host, &held_at(a, i)->host);
 }
 
-static bool has_method(const struct credential *c, struct span method)
-{
-	for (char **one = c->methods; one && *one; one++)
-		if (span_equal(method, span_of_string(*one)))
-			return true;
-	return !c->methods;
-}
-
-/* A path that can be read as another one is bound to nothing. */
-static bool has_path(const struct credential *c, struct span path)
-{
-	char text[PATH_MAX_OCTETS + 1];
-	struct span before = http_take_until(&path, '?');
-
-	if (!c->paths)
-		return true;
-	if (before.n > PATH_MAX_OCTETS || memchr(before.p, 0, before.n))
-		return false;
-	memcpy(text, before.p, before.n);
-	text[before.n] = 0;
-	return path_matches_every_reading(c->paths, text);
-}
-
 /* Of two for one place, the one that was written first. */
 static bool is_place_taken(const struct applying *a, size_t i)
 {
@@ -101,8 +78,7 @@ static void find_bound(struct applying *a)
 			continue;
 		a->here = true;
 		a->pin = (enum credential_pin)c->pin;
-		a->on[i] = has_method(c, a->m->method) && has_path(c, a->m->path) &&
-			   !is_place_taken(a, i);
+		a->on[i] = credential_is_for(c, a->m->method, a->m->path) && !is_place_taken(a, i);
 		a->n_on += a->on[i];
 		if (a->on[i] && !*a->which)
 			*a->which = held_at(a, i)->shown;

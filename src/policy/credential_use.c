@@ -2,6 +2,9 @@
 #include "policy/credential_use.h"
 
 #include <stdio.h>
+#include <string.h>
+
+#include "policy/path.h"
 
 static bool is_admitted(const struct ruleset *rs, const struct credential *c)
 {
@@ -33,4 +36,32 @@ bool credentials_note_idle(const struct ruleset *rs, struct err *note)
 		return true;
 	}
 	return false;
+}
+
+static bool has_method(const struct credential *c, struct span method)
+{
+	for (char **one = c->methods; one && *one; one++)
+		if (span_equal(method, span_of_string(*one)))
+			return true;
+	return !c->methods;
+}
+
+static bool has_path(const struct credential *c, struct span path)
+{
+	char text[PATH_MAX_OCTETS + 1];
+	const uint8_t *query = path.n ? memchr(path.p, '?', path.n) : NULL;
+	size_t n = query ? (size_t)(query - path.p) : path.n;
+
+	if (!c->paths)
+		return true;
+	if (n == 0 || n > PATH_MAX_OCTETS || memchr(path.p, 0, n))
+		return false;
+	memcpy(text, path.p, n);
+	text[n] = 0;
+	return path_matches_every_reading(c->paths, text);
+}
+
+bool credential_is_for(const struct credential *c, struct span method, struct span path)
+{
+	return has_method(c, method) && has_path(c, path);
 }

@@ -216,7 +216,7 @@ char *explain_print_json(const struct explanation *x)
 		addr_format(&t->addr, addr);
 	object = json_pack(
 		"{s:s, s:i, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:i, s:s, s:o, s:o, "
-		"s:o, s:o, s:o}",
+		"s:o, s:o, s:o, s:o}",
 		"verdict", x->verdict.allow ? "allow" : "deny", "step", x->verdict.step, "rule",
 		string_or_null(x->rule), "permission", string_or_null(x->permission), "reason",
 		reason_word(x->verdict.reason), "remedy", string_or_null(x->remedy), "note",
@@ -224,7 +224,8 @@ char *explain_print_json(const struct explanation *x)
 		"address", string_or_null(addr), "port", t->port, "proto", proto_word(t->proto),
 		"method", string_or_null(t->method), "path", string_or_null(t->path), "inspected",
 		string_or_null(inspected_word(x)), "operation", string_or_null(x->operation),
-		"operation_of", string_or_null(x->operation_of));
+		"operation_of", string_or_null(x->operation_of), "credential",
+		string_or_null(x->credential));
 	text = object ? json_dumps(object, JSON_COMPACT) : NULL;
 	json_decref(object);
 	return text;
@@ -293,6 +294,8 @@ char *explain_print_text(const struct explanation *x)
 			 x->operation_of);
 	if (inspected_text(x))
 		put_line(&b, "inspect ", inspected_text(x), "", "");
+	if (x->credential[0])
+		put_line(&b, "added   ", x->credential, "", "");
 	if (x->note[0])
 		put_line(&b, "note    ", x->note, "", "");
 	if (x->remedy[0])

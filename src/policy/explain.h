@@ -15,6 +15,7 @@ enum {
 	EXPLAIN_METHOD_MAX = 32,
 	EXPLAIN_PATH_MAX = 2048,
 	EXPLAIN_OPERATION_MAX = 128,
+	EXPLAIN_CREDENTIAL_MAX = 512,
 	EXPLAIN_NOTE_MAX = 384
 };
 
@@ -39,8 +40,9 @@ struct explanation {
 	/* What the request is, "push", and to which permission; empty: nothing is said of that. */
 	char operation[EXPLAIN_OPERATION_MAX];
 	char operation_of[EXPLAIN_PERMISSION_MAX];
-	char remedy[REMEDY_MAX];     /* empty: none */
-	char note[EXPLAIN_NOTE_MAX]; /* what the verdict leaves open; empty: nothing */
+	char credential[EXPLAIN_CREDENTIAL_MAX]; /* what is added to the request; empty: none */
+	char remedy[REMEDY_MAX];		 /* empty: none */
+	char note[EXPLAIN_NOTE_MAX];		 /* what the verdict leaves open; empty: nothing */
 };
 
 /*

@@ -303,7 +303,7 @@ def test_explain_says_rule_step_reason_and_remedy(world, sandgate):
     said = sandgate.json("net", "explain", "--policy", path, "https://api.example.com/repos/x")
     assert list(said) == ["verdict", "step", "rule", "permission", "reason", "remedy", "note", "name",
                           "address", "port", "proto", "method", "path", "inspected", "operation", "operation_of",
-                          "generation"]
+                          "credential", "generation"]
     assert said["verdict"] == "allow" and said["rule"] == "*.example.com" and said["step"] == 3
     assert (said["name"], said["port"], said["proto"]) == ("api.example.com", 443, "tcp")
     said = sandgate.json("net", "explain", "--policy", path, "db.example.org:22")

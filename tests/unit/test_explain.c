@@ -147,7 +147,7 @@ static void test_json_has_the_documented_keys(void **state)
 				  "\"name\":\"api.example.com\","
 				  "\"address\":null,\"port\":443,\"proto\":\"tcp\",\"method\":null,"
 				  "\"path\":null,\"inspected\":null,\"operation\":null,"
-				  "\"operation_of\":null}");
+				  "\"operation_of\":null,\"credential\":null}");
 	free(text);
 	explain(rs, "db.example.org:22", &x);
 	text = explain_print_json(&x);
@@ -158,7 +158,8 @@ static void test_json_has_the_documented_keys(void **state)
 			    "\"note\":null,"
 			    "\"name\":\"db.example.org\",\"address\":null,\"port\":22,"
 			    "\"proto\":\"tcp\",\"method\":null,\"path\":null,"
-			    "\"inspected\":null,\"operation\":null,\"operation_of\":null}");
+			    "\"inspected\":null,\"operation\":null,\"operation_of\":null,"
+			    "\"credential\":null}");
 	free(text);
 	ruleset_free(rs);
 }

@@ -123,6 +123,61 @@ static void test_rows(void **state)
 	}
 }
 
+#define NOT_BOUND                                                                                \
+	"as long as the name resolves to a public address; no credential of this host is bound " \
+	"to this method and path"
+
+static void test_credentials(void **state)
+{
+	static const char policy[] =
+		"network: deny\nallow: [a.example.com, b.example.com]\ninspect: [b.example.com]\n"
+		"credentials:\n"
+		"  - {host: a.example.com, header: X-Key, value: '${secret}', from: 'env:A', paths: "
+		"['/v1/*'], methods: [GET]}\n"
+		"  - {host: a.example.com, query: key, from: 'env:B', paths: ['/v1/x']}\n"
+		"  - {host: a.example.com, query: key, from: 'env:C', paths: ['/v1/*']}\n";
+	static const char *const rest = "as long as the name resolves to a public address";
+	static const struct {
+		const char *url, *method, *credential, *note;
+	} of[] = {
+		{"https://a.example.com/v1/y?q=1", NULL,
+		 "X-Key at a.example.com, ?key at a.example.com", rest},
+		{"https://a.example.com/v1/x", NULL,
+		 "X-Key at a.example.com, ?key at a.example.com", rest},
+		{"https://a.example.com/v1/y", "POST", "?key at a.example.com", rest},
+		/* a miss is said: it would look as if the credential were not there */
+		{"https://a.example.com/v2/y", NULL, "", NOT_BOUND},
+		{"https://a.example.com/v1/%2e%2e/v2", NULL, "", NOT_BOUND},
+		{"https://b.example.com/v1/y", NULL, "", rest},
+		{"http://a.example.com/v1/y", NULL, "", rest},
+	};
+
+	for (size_t i = 0; i < sg_array_len(of); i++) {
+		struct explanation x;
+
+		explain(policy, of[i].url, of[i].method, &x);
+		assert_true(x.verdict.allow);
+		assert_string_equal(x.credential, of[i].credential);
+		assert_string_equal(x.note, of[i].note);
+	}
+}
+
+static void test_credentials_as_text(void **state)
+{
+	struct explanation x;
+	char *text;
+
+	explain("network: deny\nallow: [a.example.com]\ncredentials:\n"
+		"  - {host: a.example.com, basic: ci, from: 'env:A'}\n",
+		"https://a.example.com/x", NULL, &x);
+	text = explain_print_text(&x);
+	assert_non_null(strstr(text, "\nadded   Authorization at a.example.com\n"));
+	free(text);
+	text = explain_print_json(&x);
+	assert_non_null(strstr(text, "\"credential\":\"Authorization at a.example.com\""));
+	free(text);
+}
+
 static void test_text(void **state)
 {
 	struct explanation x;
@@ -151,6 +206,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_credentials),
+		cmocka_unit_test(test_credentials_as_text),
 		cmocka_unit_test(test_text),
 	};
 
