@@ -4,11 +4,33 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { SPARE_MAX = 8 };
+
+/*
+ * Rings come and go with every request; given back to the heap they would take its top along, to
+ * be had again page by page. The process has one thread.
+ */
+static uint8_t *spare[SPARE_MAX];
+static size_t n_spare;
+
+static uint8_t *take_ring(void)
+{
+	return n_spare ? spare[--n_spare] : malloc(BODY_ROOM);
+}
+
+static void give_ring(uint8_t *ring)
+{
+	if (ring && n_spare < SPARE_MAX)
+		spare[n_spare++] = ring;
+	else
+		free(ring);
+}
+
 static void drop_ring(struct body *b)
 {
 	if (b->ring && b->secret)
 		explicit_bzero(b->ring, BODY_ROOM);
-	free(b->ring);
+	give_ring(b->ring);
 	b->ring = NULL;
 	b->at = b->n = 0;
 }
@@ -36,7 +58,7 @@ bool body_put(struct body *b, struct span octets)
 	if (octets.n > body_room(b))
 		return false;
 	if (!b->ring)
-		b->ring = malloc(BODY_ROOM);
+		b->ring = take_ring();
 	if (!b->ring)
 		return false;
 	end = (b->at + b->n) % BODY_ROOM;
