@@ -15,6 +15,7 @@
 #include "audit/record.h"
 #include "broker/patience.h"
 #include "broker/placeholder.h"
+#include "policy/parent_proxy.h"
 #include "policy/permission.h"
 
 /* The proxy that the host has to use, which the gate connects to. */
@@ -22,6 +23,8 @@ struct broker_parent {
 	bool is_there;
 	bool has_password; /* which is asked for after `ready` */
 	const char *user;  /* NULL: it is told no name */
+	struct endpoint at[PARENT_ADDRESSES_MAX];
+	size_t n;
 };
 
 struct broker_setup {

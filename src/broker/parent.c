@@ -10,11 +10,17 @@
  *
  * A tunnel has patience.dial in all. Who cannot have one is told an errno, as by a direct dial; that
  * the parent wants another name or password is told to the supervisor, once.
+ *
+ * The gate reads what the sandbox sends, and must not have the password: the socket has to lead to
+ * the parent itself, and to have carried nothing yet.
  */
 #include "broker/parent.h"
 
 #include <errno.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
 #include <seccomp.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +45,8 @@ enum {
 	REQUEST_MAX = TOKEN_MAX + 2 * (NAME_MAX_OCTETS + 8) + 128,
 };
 
-const int parent_syscalls[] = {SCMP_SYS(recvfrom), SCMP_SYS(sendto), SCMP_SYS(close), -1};
+const int parent_syscalls[] = {SCMP_SYS(recvfrom),    SCMP_SYS(sendto),	    SCMP_SYS(close),
+			       SCMP_SYS(getpeername), SCMP_SYS(getsockopt), -1};
 
 enum password_state { PASSWORD_NONE, PASSWORD_ASKED, PASSWORD_READY, PASSWORD_FAILED };
 enum asking_state { ASKING_FREE, ASKING_WAITING, ASKING_ASKED };
@@ -68,6 +75,8 @@ struct parent {
 	mono_t retry_at; /* PASSWORD_FAILED */
 	bool has_user;
 	char user[PARENT_USER_MAX + 1];
+	struct endpoint at[PARENT_ADDRESSES_MAX];
+	size_t n_at;
 	unsigned told; /* the status that the supervisor was told last; 0: none */
 	struct parent_secret *secret;
 	struct asking asking[PARENT_TUNNELS_MAX];
@@ -232,6 +241,34 @@ static void ask(struct asking *a)
 	a->state = ASKING_ASKED;
 }
 
+/* ---- The socket ---- */
+
+static bool is_at_parent(const struct parent *p, int fd)
+{
+	struct sockaddr_storage peer = {0};
+	socklen_t n = sizeof(peer);
+	struct endpoint at;
+
+	if (getpeername(fd, (struct sockaddr *)&peer, &n) != 0 ||
+	    !endpoint_from_sockaddr(&peer, &at))
+		return false;
+	for (size_t i = 0; i < p->n_at; i++)
+		if (p->at[i].port == at.port && addr_equal(&p->at[i].addr, &at.addr))
+			return true;
+	return false;
+}
+
+/* What was sent before may have made a tunnel of it: it leads elsewhere then. */
+static bool is_unused(int fd)
+{
+	struct tcp_info info = {0};
+	socklen_t n = sizeof(info);
+
+	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &n) == 0 &&
+	       n > offsetof(struct tcp_info, tcpi_bytes_sent) && info.tcpi_bytes_sent == 0 &&
+	       info.tcpi_notsent_bytes == 0;
+}
+
 static struct asking *unused(struct parent *p)
 {
 	for (size_t i = 0; i < PARENT_TUNNELS_MAX; i++)
@@ -242,12 +279,13 @@ static struct asking *unused(struct parent *p)
 
 void parent_take(struct parent *p, const struct gate_message *m, int fd)
 {
-	struct asking *a = unused(p);
+	bool sound = is_at_parent(p, fd) && is_unused(fd);
+	struct asking *a = sound ? unused(p) : NULL;
 	struct loop *l = p->broker->loop;
 
 	if (!a) {
 		close(fd);
-		gate_door_answer_tunnel(p->broker->door, m->number, EAGAIN);
+		gate_door_answer_tunnel(p->broker->door, m->number, sound ? EAGAIN : EACCES);
 		return;
 	}
 	*a = (struct asking){.state = ASKING_WAITING,
@@ -358,6 +396,8 @@ struct parent *parent_new(struct broker *b, const struct broker_parent *s, struc
 		return NULL;
 	}
 	snprintf(p->user, sizeof(p->user), "%s", s->user ? s->user : "");
+	memcpy(p->at, s->at, sizeof(p->at));
+	p->n_at = s->n;
 	if (s->user && !s->has_password)
 		sign(p, span_of("", 0));
 	return p;

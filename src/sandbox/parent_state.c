@@ -54,5 +54,7 @@ int parent_state_read(struct parent_state *p, const struct settings *s, struct e
 	} else if (look_up(p, e)) {
 		return -1;
 	}
+	memcpy(p->broker.at, p->proxy.at, sizeof(p->broker.at));
+	p->broker.n = p->proxy.n;
 	return take_exceptions(&p->proxy, s->no_proxy, e);
 }

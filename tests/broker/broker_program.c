@@ -10,8 +10,11 @@
  * Standard output has a line of JSON for each thing that happens, first
  * {"op":"ready","authority":PEM,"pid":…,"ports":[…]}, at the end {"op":"ended","status":…}.
  * Standard input takes lines: an object is asked of the broker, "policy FILE GENERATION" hands it
- * another policy, "secret CREDENTIAL TEXT" a secret ("client-secret" its client's), "raw HEX" is
- * said by the gate, "records" prints what it noted, "gate" closes the gate's socket, "new-gate"
+ * another policy, "secret CREDENTIAL TEXT" a secret ("client-secret" its client's, "parent-secret" the
+ * parent proxy's), "raw HEX" is
+ * said by the gate, "tunnel PORT WHAT..." asks for tunnels on a connection to that port of 127.0.0.1:
+ * each WHAT is "ask", or octets in hexadecimal that are sent before. The parent proxy is at
+ * 127.0.0.1:PARENT_PORT, a variable. "records" prints what it noted, "gate" closes the gate's socket, "new-gate"
  * hands in that of the next. The broker is stopped at its end.
  */
 #include <arpa/inet.h>
@@ -30,6 +33,7 @@
 
 #include "base/clock.h"
 #include "broker/broker.h"
+#include "broker/parent.h"
 #include "io/gate_message.h"
 #include "gate/tls_hello.h"
 #include "policy/policy.h"
@@ -386,6 +390,36 @@ static void send_raw(struct world *w, const char *hex)
 	send_with(w->gate, octets, n, NULL, 0);
 }
 
+static void ask_tunnel(struct world *w, int fd)
+{
+	struct gate_message m = {
+		.kind = GATE_TUNNEL, .number = ++w->connections, .dst = w->sites[0].is.dst};
+	uint8_t octets[GATE_MESSAGE_MAX];
+	struct buf b = buf_of(octets, sizeof(octets));
+
+	gate_message_print(&m, &b);
+	send_with(w->gate, b.p, b.n, &fd, 1);
+}
+
+static void begin_tunnels(struct world *w, char *words)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	unsigned value;
+
+	a.sin_port = htons((uint16_t)atoi(strtok(words, " ")));
+	if (connect(fd, (void *)&a, sizeof(a)) != 0)
+		die(2, "connect: %s", strerror(errno));
+	for (char *what; (what = strtok(NULL, " "));) {
+		if (strcmp(what, "ask") == 0)
+			ask_tunnel(w, fd);
+		else
+			for (; sscanf(what, "%2x", &value) == 1; what += 2)
+				(void)!send(fd, &(uint8_t){(uint8_t)value}, 1, MSG_NOSIGNAL);
+	}
+	close(fd);
+}
+
 static bool take_line(struct world *w)
 {
 	char line[8192];
@@ -403,8 +437,12 @@ static bool take_line(struct world *w)
 		return relay_answer(w);
 	} else if (strncmp(line, "raw ", 4) == 0) {
 		send_raw(w, line + 4);
+	} else if (strncmp(line, "tunnel ", 7) == 0) {
+		begin_tunnels(w, line + 7);
 	} else if (strncmp(line, "secret ", 7) == 0) {
 		hand_secret(w, line + 7, NULL);
+	} else if (strncmp(line, "parent-secret ", 14) == 0) {
+		hand_secret(w, line + 14, PARENT_PART);
 	} else if (strncmp(line, "client-secret ", 14) == 0) {
 		hand_secret(w, line + 14, "client-secret");
 	} else if (strncmp(line, "policy ", 7) == 0) {
@@ -488,6 +526,18 @@ static struct patience read_patience(void)
 	return p;
 }
 
+static struct broker_parent read_parent(void)
+{
+	struct broker_parent p = {0};
+
+	if (!getenv("PARENT_PORT"))
+		return p;
+	p = (struct broker_parent){.is_there = true, .has_password = true, .user = "me", .n = 1};
+	p.at[0].port = (uint16_t)atoi(getenv("PARENT_PORT"));
+	addr_parse("127.0.0.1", 9, &p.at[0].addr);
+	return p;
+}
+
 static void start_broker(struct world *w, const char *bundle, const char *policy)
 {
 	int control[2];
@@ -503,6 +553,7 @@ static void start_broker(struct world *w, const char *bundle, const char *policy
 		.ring = w->ring,
 		.wake = -1,
 		.patience = read_patience(),
+		.parent = read_parent(),
 	};
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) != 0)
