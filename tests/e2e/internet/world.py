@@ -187,6 +187,8 @@ class World:
     def _listening(self, address, port, kind=socket.SOCK_STREAM, place=None):
         s = (place or self.internet).bound_socket(address, port, kind, backlog=8192)
         s.setblocking(False)
+        if kind == socket.SOCK_STREAM:  # what it accepts has it too: no test waits for Nagle's algorithm
+            s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return s
 
     def tcp(self, address, port, handler, ssl=None, place=None):
