@@ -51,23 +51,22 @@ static void keep_wanted(struct broker_link *b, const json_t *message)
 			b->wanted[i][n] = true;
 }
 
-static void keep_failure(struct broker_link *b, int number, const char *why)
+/* The broker reads the sandbox's octets: it keeps no more of this process than a message has. */
+static void keep_text(char **at, const char *text)
 {
-	if (number < 0 || number >= VAULT_MAX || !why)
-		return;
-	free(b->failing[number]);
-	b->failing[number] = strdup(why);
+	free(*at);
+	*at = strndup(text, ERR_MAX);
 }
 
-static void keep_parent_trouble(struct broker_link *b, const char *why)
+static void keep_failure(struct broker_link *b, int number, const char *why)
 {
-	free(b->parent_trouble);
-	b->parent_trouble = strdup(why);
+	if (number >= 0 && number < VAULT_MAX && why)
+		keep_text(&b->failing[number], why);
 }
 
 static void keep_parent_status(struct broker_link *b, json_int_t status)
 {
-	char why[256];
+	char why[ERR_MAX];
 
 	if (status < 100 || status > 999)
 		return;
@@ -76,7 +75,7 @@ static void keep_parent_status(struct broker_link *b, json_int_t status)
 			 ? ": the user of `upstream_proxy` or the password of "
 			   "`upstream_proxy_from` is not what it wants"
 			 : "");
-	keep_parent_trouble(b, why);
+	keep_text(&b->parent_trouble, why);
 }
 
 static void heard(void *ctx, const json_t *message)
@@ -105,14 +104,6 @@ void broker_link_take_wanted(struct broker_link *b, size_t number, enum broker_s
 		b->wanted[part][number] = false;
 }
 
-char *broker_link_take_parent_trouble(struct broker_link *b)
-{
-	char *why = b->parent_trouble;
-
-	b->parent_trouble = NULL;
-	return why;
-}
-
 char *broker_link_take_authority(struct broker_link *b)
 {
 	char *pem = b->authority;
@@ -121,9 +112,24 @@ char *broker_link_take_authority(struct broker_link *b)
 	return pem;
 }
 
-static bool may_tell(const struct broker_link *b, size_t i, mono_t now)
+/* True: it may be told now, and not for a minute after that. */
+static bool may_tell(mono_t *told, mono_t now)
 {
-	return b->told[i].ns == 0 || !mono_before(now, mono_add_ms(b->told[i], BROKER_TELL_MS));
+	if (told->ns != 0 && mono_before(now, mono_add_ms(*told, BROKER_TELL_MS)))
+		return false;
+	*told = now;
+	return true;
+}
+
+bool broker_link_take_parent_trouble(struct broker_link *b, mono_t now, struct err *why)
+{
+	_cleanup_free_ char *text = b->parent_trouble;
+
+	b->parent_trouble = NULL;
+	if (!text || !may_tell(&b->told_parent, now))
+		return false;
+	err_set(why, "%s", text);
+	return true;
 }
 
 bool broker_link_take_failure(struct broker_link *b, mono_t now, size_t *number, struct err *why)
@@ -134,9 +140,8 @@ bool broker_link_take_failure(struct broker_link *b, mono_t now, size_t *number,
 		if (!text)
 			continue;
 		b->failing[i] = NULL;
-		if (!may_tell(b, i, now))
+		if (!may_tell(&b->told[i], now))
 			continue;
-		b->told[i] = now;
 		err_set(why, "%s", text);
 		*number = i;
 		return true;
@@ -155,6 +160,7 @@ static void forget(struct broker_link *b)
 	b->parent_trouble = NULL;
 	memset(b->wanted, 0, sizeof(b->wanted));
 	memset(b->told, 0, sizeof(b->told));
+	b->told_parent = (mono_t){0};
 	for (size_t i = 0; i < VAULT_MAX; i++) {
 		free(b->failing[i]);
 		b->failing[i] = NULL;
@@ -271,8 +277,9 @@ void broker_link_fail_secret(struct broker_link *b, size_t number, enum broker_s
 			     const char *why)
 {
 	if (part == BROKER_SECRET_PARENT)
-		keep_parent_trouble(b, why);
-	keep_failure(b, (int)number, why);
+		keep_text(&b->parent_trouble, why);
+	else
+		keep_failure(b, (int)number, why);
 	settle(b,
 	       json_pack("{s:s, s:I, s:s, s:s}", "op", "secret-failed", "credential",
 			 (json_int_t)number, "part", parts[part], "why", why),

@@ -36,6 +36,7 @@ struct broker_link {
 	char *failing[VAULT_MAX];  /* why no secret could be had for it; NULL: nothing new */
 	mono_t told[VAULT_MAX];	   /* when that was last told */
 	char *parent_trouble;	   /* why the parent proxy carries nothing; NULL: nothing new */
+	mono_t told_parent;	   /* when that was last told */
 	char *authority;	   /* PEM, unchecked; NULL: nothing new */
 	struct refusals *refusals; /* of the requests of all brokers of this link; NULL: none yet */
 };
@@ -69,9 +70,6 @@ int broker_link_set_policy(struct broker_link *b, const struct policy *p, uint64
 bool broker_link_wants(const struct broker_link *b, size_t number, enum broker_secret part);
 void broker_link_take_wanted(struct broker_link *b, size_t number, enum broker_secret part);
 
-/* Why the parent proxy carries nothing, the caller's, or NULL: nothing new. */
-char *broker_link_take_parent_trouble(struct broker_link *b);
-
 /* What its authorities are now, the caller's, or NULL: nothing new. */
 char *broker_link_take_authority(struct broker_link *b);
 
@@ -90,6 +88,8 @@ void broker_link_fail_secret(struct broker_link *b, size_t number, enum broker_s
  */
 enum { BROKER_TELL_MS = 60000 };
 bool broker_link_take_failure(struct broker_link *b, mono_t now, size_t *number, struct err *why);
+/* The same of the parent proxy: why it carries nothing. */
+bool broker_link_take_parent_trouble(struct broker_link *b, mono_t now, struct err *why);
 
 /* It has ended by itself: says how, and is made ready for the next. */
 void broker_link_bury(struct broker_link *b, struct err *how);

@@ -144,12 +144,10 @@ static void tell_failures(struct supervisor *s)
 
 static void tell_parent_trouble(struct supervisor *s)
 {
-	_cleanup_free_ char *trouble = broker_link_take_parent_trouble(&s->broker);
 	struct err why;
 
-	if (!trouble)
+	if (!broker_link_take_parent_trouble(&s->broker, mono_now(), &why))
 		return;
-	err_set(&why, "%s", trouble);
 	log_note_credential_failure(s, "upstream_proxy", &why);
 	err_prefix(&why, "nothing leaves through the parent proxy (upstream_proxy)");
 	supervisor_say(&why);

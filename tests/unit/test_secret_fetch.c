@@ -301,6 +301,48 @@ static void a_source_that_fails_is_a_failure(void **state)
 	assert_non_null(strstr(why.text, "it ended with status 1"));
 }
 
+/* A broker that was taken over: what it says is kept as far as a message goes, and told once a minute. */
+static void a_broker_that_never_stops_complaining(void **state)
+{
+	static char text[200000], message[200100];
+	mono_t now = mono_now();
+	unsigned times = 0;
+	size_t number;
+	struct err why;
+
+	memset(text, 'x', sizeof(text) - 1);
+	for (int i = 0; i < VAULT_MAX; i++) {
+		snprintf(message, sizeof(message),
+			 "{\"op\":\"failing\",\"credential\":%d,\"why\":\"%s\"}", i, text);
+		heard_of(message);
+		assert_true(strlen(broker.failing[i]) <= ERR_MAX);
+	}
+	while (broker_link_take_failure(&broker, now, &number, &why))
+		assert_true(number < broker.credentials.n);
+	for (int i = 0; i < 1000; i++) {
+		heard_of(i % 2 ? "{\"op\":\"parent-refused\",\"status\":407}"
+			       : "{\"op\":\"parent-refused\",\"status\":502}");
+		times += broker_link_take_parent_trouble(&broker, mono_add_ms(now, i), &why);
+	}
+	assert_int_equal(times, 1);
+	heard_of("{\"op\":\"parent-refused\",\"status\":407}");
+	assert_true(
+		broker_link_take_parent_trouble(&broker, mono_add_ms(now, BROKER_TELL_MS), &why));
+	assert_non_null(strstr(why.text, "status 407"));
+}
+
+/* It is no credential's, though it has the number of one. */
+static void a_parents_password_that_fails_is_its_own(void **state)
+{
+	size_t number;
+	struct err why;
+
+	broker_link_fail_secret(&broker, 0, BROKER_SECRET_PARENT, "it is not there");
+	assert_false(broker_link_take_failure(&broker, mono_now(), &number, &why));
+	assert_true(broker_link_take_parent_trouble(&broker, mono_now(), &why));
+	assert_string_equal(why.text, "it is not there");
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, begin, end)
@@ -316,6 +358,8 @@ int main(void)
 		T(an_authority_is_kept),
 		T(a_failure_is_told_once_a_minute),
 		T(a_source_that_fails_is_a_failure),
+		T(a_broker_that_never_stops_complaining),
+		T(a_parents_password_that_fails_is_its_own),
 	};
 #undef T
 	return cmocka_run_group_tests(tests, NULL, NULL);
