@@ -26,8 +26,8 @@ enum credential_result {
  * the names of all that were put in, never a value; valid until the next call. */
 enum credential_result vault_apply(struct vault *v, struct message *request, const char **which);
 
-/* Masks echoes of any secret in an answer's fields; in text bodies, octet run by octet run (first
- * 64 KiB). */
+/* Masks echoes of any secret in an answer's fields; in bodies that are text or have a length, octet
+ * run by octet run (first 64 KiB). */
 void vault_mask_head(struct vault *v, struct message *answer);
 /* The same of one text that no more comes of; octets from what is returned on may begin an echo. */
 size_t vault_mask_text(const struct vault *v, uint8_t *text, size_t n);

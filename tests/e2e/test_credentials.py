@@ -125,6 +125,16 @@ def test_an_echo_is_masked(sandgate, api):
     assert f"x-echo: Bearer {stars}" in done.out.lower().replace("bearer", "Bearer")
     assert f"authorization: Bearer {stars}" in done.out.lower().replace("bearer", "Bearer") and SECRET not in done.out
 
+@pytest.mark.parametrize("fields", [{"Content-Type": "image/png"}, {"Content-Encoding": "gzip"},
+                                    {"Content-Type": "application/octet-stream", "Content-Encoding": "br"}])
+def test_an_echo_that_says_to_be_something_else_is_masked(world, sandgate, fields):
+    """Servers that answer with the fields that they are asked for: the agent chooses what is no text."""
+    site = world.site(API, handler=lambda rq: Response("got " + rq.header("authorization"), headers=list(fields.items())))
+    box = box_of(sandgate, BEARER % "")
+    done = box.curl(f"https://{API}/", "--raw")
+    assert got(site) == f"Bearer {SECRET}"
+    assert done.out == f"got Bearer {'*' * len(SECRET)}", done
+
 
 def test_a_redirect_gets_none(world, sandgate, other):
     site = world.site(API, handler=lambda rq: Response(status=302, headers=[("Location", f"https://{OTHER}/taken")]))

@@ -187,17 +187,22 @@ static void text_is_told_by_its_type(void **state)
 {
 	static const struct {
 		const char *type, *coding;
+		enum message_body body;
 		bool masked;
 	} rows[] = {
-		{NULL, NULL, true},
-		{"text/html; charset=utf-8", NULL, true},
-		{"TEXT/event-stream", NULL, true},
-		{"application/json", NULL, true},
-		{"application/vnd.github+json", NULL, true},
-		{"image/svg+xml", "identity", true},
-		{"application/octet-stream", NULL, false},
-		{"image/png", NULL, false},
-		{"text/plain", "gzip", false},
+		{NULL, NULL, MESSAGE_BODY_STREAM, true},
+		{"text/html; charset=utf-8", NULL, MESSAGE_BODY_STREAM, true},
+		{"TEXT/event-stream", NULL, MESSAGE_BODY_STREAM, true},
+		{"application/json", NULL, MESSAGE_BODY_STREAM, true},
+		{"application/vnd.github+json", NULL, MESSAGE_BODY_STREAM, true},
+		{"image/svg+xml", "identity", MESSAGE_BODY_STREAM, true},
+		{"application/octet-stream", NULL, MESSAGE_BODY_STREAM, false},
+		{"application/grpc", NULL, MESSAGE_BODY_STREAM, false},
+		/* What is only said to be something else is masked all the same. */
+		{"text/plain", "gzip", MESSAGE_BODY_STREAM, true},
+		{"text/plain", "gzip", MESSAGE_BODY_LENGTH, true},
+		{"application/octet-stream", NULL, MESSAGE_BODY_LENGTH, true},
+		{"image/png", "br", MESSAGE_BODY_LENGTH, true},
 	};
 	struct rig r;
 
@@ -214,6 +219,7 @@ static void text_is_told_by_its_type(void **state)
 		if (rows[i].type)
 			assert_true(message_add(&r.m, span_of_string("content-type"),
 						span_of_string(rows[i].type)));
+		r.m.body = rows[i].body;
 		m = mask_new(r.v, &r.m);
 		assert_int_equal(m != NULL, rows[i].masked);
 		mask_free(m);
