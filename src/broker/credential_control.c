@@ -132,10 +132,25 @@ static void settle(struct broker *b, size_t i, const struct request *r)
 	refresher_look_ahead(b->refresher);
 }
 
+static int put_client_secret(struct vault *v, size_t i, struct span printed, struct err *e)
+{
+	const struct credential *c = vault_credential(v, i);
+
+	if (vault_put_client_secret(v, i, printed, e) == 0)
+		return 0;
+	return c->refresh && c->refresh->client_secret
+		       ? err_prefix(e, "%s", c->refresh->client_secret)
+		       : -1;
+}
+
+/* What is no secret is told with its source, as a source that fails is. */
 static int put(struct vault *v, size_t i, const struct request *r, struct span printed)
 {
-	return is_client_secret(r) ? vault_put_client_secret(v, i, printed, r->e)
-				   : vault_put_source(v, i, printed, r->e);
+	if (is_client_secret(r))
+		return put_client_secret(v, i, printed, r->e);
+	return vault_put_source(v, i, printed, r->e) == 0
+		       ? 0
+		       : err_prefix(r->e, "%s", vault_credential(v, i)->from);
 }
 
 /* What the pipe brought, in locked memory; NULL: it brought nothing. */

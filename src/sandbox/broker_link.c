@@ -254,34 +254,48 @@ int broker_link_set_policy(struct broker_link *b, const struct policy *p, uint64
 	return 0;
 }
 
-/* One that hangs holds up who waits for the secret; the next one asks again. */
-static void settle(struct broker_link *b, json_t *request, int passed)
-{
-	json_t *answer = process_link_exchange(&b->process, request, passed, PROCESS_ANSWER_MS);
-
-	if (!answer)
-		process_link_kill(&b->process);
-	json_decref(answer);
-}
-
-void broker_link_give_secret(struct broker_link *b, size_t number, enum broker_secret part,
-			     int pipe)
-{
-	settle(b,
-	       json_pack("{s:s, s:I, s:s}", "op", "secret", "credential", (json_int_t)number,
-			 "part", parts[part]),
-	       pipe);
-}
-
-void broker_link_fail_secret(struct broker_link *b, size_t number, enum broker_secret part,
-			     const char *why)
+static void fail_secret(struct broker_link *b, size_t number, enum broker_secret part,
+			const char *why)
 {
 	if (part == BROKER_SECRET_PARENT)
 		keep_text(&b->parent_trouble, why);
 	else
 		keep_failure(b, (int)number, why);
-	settle(b,
-	       json_pack("{s:s, s:I, s:s, s:s}", "op", "secret-failed", "credential",
-			 (json_int_t)number, "part", parts[part], "why", why),
-	       -1);
+}
+
+/*
+ * The answer, the caller's. A broker that hangs holds up who waits for the secret: NULL, and the
+ * next one asks again.
+ */
+static json_t *settle(struct broker_link *b, json_t *request, int passed)
+{
+	json_t *answer = process_link_exchange(&b->process, request, passed, PROCESS_ANSWER_MS);
+
+	if (!answer)
+		process_link_kill(&b->process);
+	return answer;
+}
+
+void broker_link_give_secret(struct broker_link *b, size_t number, enum broker_secret part,
+			     int pipe)
+{
+	json_t *answer = settle(b,
+				json_pack("{s:s, s:I, s:s}", "op", "secret", "credential",
+					  (json_int_t)number, "part", parts[part]),
+				pipe);
+	const char *why = json_string_value(json_object_get(answer, "why"));
+
+	if (why)
+		fail_secret(b, number, part, why);
+	json_decref(answer);
+}
+
+void broker_link_fail_secret(struct broker_link *b, size_t number, enum broker_secret part,
+			     const char *why)
+{
+	json_t *request = json_pack("{s:s, s:I, s:s, s:s}", "op", "secret-failed", "credential",
+				    (json_int_t)number, "part", parts[part], "why", why);
+
+	fail_secret(b, number, part, why);
+	json_decref(settle(b, request, -1));
 }

@@ -75,7 +75,8 @@ char *broker_link_take_authority(struct broker_link *b);
 
 /*
  * What the source of a credential gave: the reading end of a pipe whose other end is closed; or why
- * it gave nothing. A broker that does not take it in time is ended, and asks as the next one.
+ * it gave nothing. What the broker finds to be no secret has failed as well. One that does not take
+ * it in time is ended, and asks as the next one.
  */
 void broker_link_give_secret(struct broker_link *b, size_t number, enum broker_secret part,
 			     int pipe);

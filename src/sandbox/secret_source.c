@@ -217,11 +217,10 @@ static int read_signed_in(const struct reading *r, struct buf *out, struct err *
 	rest.timeout_ms = (int)mono_ms_until(mono_now(), until);
 	if (rest.timeout_ms > 0 && read_git(&rest, site, out, &git) == 0)
 		return 0;
-	return err_set(
-		e,
-		"neither gh nor git is signed in at %s (gh: %s; git: %s); sign in with one of "
-		"them outside of the sandbox",
-		site, gh.text, git.text);
+	return err_set(e,
+		       "nobody is signed in at %s; sign in with gh or git outside of the sandbox "
+		       "(gh: %s; git: %s)",
+		       site, gh.text, git.text);
 }
 
 /* ---- All ---- */

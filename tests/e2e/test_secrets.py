@@ -79,6 +79,18 @@ def test_a_source_that_fails_is_said_and_nothing_is_sent(world, sandgate, starte
     assert f"sandgate: no secret for X-Key at {NAME}: command:/home/dev/source: " in log, log
 
 
+def test_what_a_source_gives_and_is_no_secret_is_said_likewise(world, sandgate):
+    """Named by its source, inside and outside; what it gave is in neither."""
+    site = world.site(NAME)
+    source = script(world, "echo s3cret")
+    done = sandgate("run", "--policy", policy(world, source), "--", "curl", "-sS", "-i", f"https://{NAME}/")
+    assert done.out.startswith("HTTP/1.1 502"), done
+    assert f"{source}: the secret has fewer than 8 characters" in done.out, done
+    assert f"sandgate: no secret for X-Key at {NAME}: {source}: the secret has fewer than 8 characters" in done.err, done
+    assert "s3cret" not in done.out + done.err
+    assert site.requests == []
+
+
 def test_a_source_that_takes_its_time_holds_up_nobody_else(world, sandgate):
     site = world.site(NAME)
     world.site(OTHER)

@@ -290,7 +290,7 @@ static void gh_is_asked_and_then_git(void **state)
 	assert_gives("git", SECRET);
 	plant(p, "git", "sed -n 's/^host=/username=/p'");
 	assert_fails("git", "gh: it ended with status 1: not logged in; git: git has no password");
-	assert_non_null(strstr(e.text, "sign in with one of them outside"));
+	assert_non_null(strstr(e.text, "sign in with gh or git outside"));
 	plant(p, "gh", "echo the-token-of-gh");
 	assert_gives("git", "the-token-of-gh\n");
 	assert_int_equal(read_at("git", "gitlab.com"), -1);
