@@ -106,7 +106,8 @@ static bool is_text_type(struct span type)
 	};
 	struct span s = http_trim(http_take_until(&type, ';'));
 
-	if (s.n == 0 || begins_with(s, "text/") || ends_with(s, "+json") || ends_with(s, "+xml"))
+	if (s.n == 0 || begins_with(s, "text/") || begins_with(s, "message/") ||
+	    ends_with(s, "+json") || ends_with(s, "+xml"))
 		return true;
 	for (size_t i = 0; i < sg_array_len(words); i++)
 		if (http_is_word(s, words[i]))

@@ -15,6 +15,7 @@
 
 #include "base/base64.h"
 #include "broker/carrier.h"
+#include "broker/method_override.h"
 #include "broker/sigv4.h"
 #include "broker/vault_state.h"
 #include "http/text.h"
@@ -69,6 +70,21 @@ static bool is_place_taken(const struct applying *a, size_t i)
 	return false;
 }
 
+/* May the server take it for a request with another method or path? Without memory it may. */
+static bool is_ambiguous(const struct message *m)
+{
+	_cleanup_free_ char *target = strndup((const char *)m->path.p, m->path.n);
+
+	return !target || method_override_find(m, target);
+}
+
+static bool is_bound(const struct applying *a, const struct credential *c)
+{
+	bool narrow = c->methods || c->paths;
+
+	return credential_is_for(c, a->m->method, a->m->path) && !(narrow && is_ambiguous(a->m));
+}
+
 static void find_bound(struct applying *a)
 {
 	for (size_t i = 0; i < a->v->n_order; i++) {
@@ -78,7 +94,7 @@ static void find_bound(struct applying *a)
 			continue;
 		a->here = true;
 		a->pin = (enum credential_pin)c->pin;
-		a->on[i] = credential_is_for(c, a->m->method, a->m->path) && !is_place_taken(a, i);
+		a->on[i] = is_bound(a, c) && !is_place_taken(a, i);
 		a->n_on += a->on[i];
 		if (a->on[i] && !*a->which)
 			*a->which = held_at(a, i)->shown;

@@ -63,5 +63,8 @@ static bool has_path(const struct credential *c, struct span path)
 
 bool credential_is_for(const struct credential *c, struct span method, struct span path)
 {
+	/* Its answer is the request (RFC 9110, 9.3.8), which sends no credential for that. */
+	if (span_equal(method, span_of_string("TRACE")))
+		return false;
 	return has_method(c, method) && has_path(c, path);
 }

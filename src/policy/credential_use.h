@@ -15,7 +15,7 @@ bool credentials_note_idle(const struct ruleset *rs, struct err *note);
 
 /*
  * Is it bound to a request to its own server with that method and path? The path may have its query.
- * One that can be read as another path is bound to nothing that names paths.
+ * One that can be read as another path is bound to nothing that names paths, and TRACE to nothing.
  */
 bool credential_is_for(const struct credential *c, struct span method, struct span path);
 

@@ -194,6 +194,7 @@ static void text_is_told_by_its_type(void **state)
 		{"text/html; charset=utf-8", NULL, MESSAGE_BODY_STREAM, true},
 		{"TEXT/event-stream", NULL, MESSAGE_BODY_STREAM, true},
 		{"application/json", NULL, MESSAGE_BODY_STREAM, true},
+		{"message/http", NULL, MESSAGE_BODY_STREAM, true},
 		{"application/vnd.github+json", NULL, MESSAGE_BODY_STREAM, true},
 		{"image/svg+xml", "identity", MESSAGE_BODY_STREAM, true},
 		{"application/octet-stream", NULL, MESSAGE_BODY_STREAM, false},

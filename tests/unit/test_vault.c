@@ -153,6 +153,52 @@ static void it_is_bound_to_methods_and_paths(void **state)
 	rig_end(&r);
 }
 
+/* What a server may take for another method or path is bound to none. */
+static void it_is_not_bound_to_what_names_another(void **state)
+{
+	static const struct {
+		const char *field, *query;
+	} rows[] = {
+		{"x-http-method-override", ""}, {"x-http-method", ""},
+		{"x_method_override", ""},	{"x-original-method", ""},
+		{"x-original-url", ""},		{"x_original_url", ""},
+		{"x-rewrite-url", ""},		{"x-a", "?_method=PUT"},
+		{"x-a", "?a=b&%5fmethod=PUT"},
+	};
+	static const char *const narrow[] = {", methods: [GET]", ", paths: ['/v1/*']", ""};
+	struct rig r;
+
+	for (size_t k = 0; k < sg_array_len(narrow); k++) {
+		bearer(&r, narrow[k]);
+		for (size_t i = 0; i < sg_array_len(rows); i++) {
+			const char *const fields[] = {rows[i].field, "/v2/a", NULL};
+			char url[128];
+
+			snprintf(url, sizeof(url), "https://api.example.com/v1/a%s", rows[i].query);
+			rig_ask(&r, "GET", url, fields);
+			assert_int_equal(rig_apply(&r),
+					 *narrow[k] ? CREDENTIAL_NONE : CREDENTIAL_INJECTED);
+			assert_int_equal(rig_holds(&r, SECRET), !*narrow[k]);
+		}
+		rig_end(&r);
+	}
+}
+
+/* The answer to TRACE is the request. */
+static void it_is_not_traced(void **state)
+{
+	static const char *const methods[] = {"", ", methods: [GET, TRACE]"};
+	struct rig r;
+
+	for (size_t i = 0; i < sg_array_len(methods); i++) {
+		bearer(&r, methods[i]);
+		rig_ask(&r, "TRACE", "https://api.example.com/v1/a", NULL);
+		assert_int_equal(rig_apply(&r), CREDENTIAL_NONE);
+		assert_false(rig_holds(&r, SECRET));
+		rig_end(&r);
+	}
+}
+
 /* ---- What the sandbox brings ---- */
 
 static void what_it_brings_is_dropped(void **state)
@@ -633,6 +679,8 @@ int main(void)
 		cmocka_unit_test(two_places_of_one_host_are_both_filled),
 		cmocka_unit_test(it_goes_nowhere_else),
 		cmocka_unit_test(it_is_bound_to_methods_and_paths),
+		cmocka_unit_test(it_is_not_bound_to_what_names_another),
+		cmocka_unit_test(it_is_not_traced),
 		cmocka_unit_test(what_it_brings_is_dropped),
 		cmocka_unit_test(strict_refuses_what_it_brings),
 		cmocka_unit_test(keep_keeps_what_it_brings),
