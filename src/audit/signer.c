@@ -12,7 +12,8 @@
 
 enum { PRIVATE_MAX = 4096 };
 
-bool signer_print_public(const struct verifier *v, char out[SIGNER_PUBLIC_MAX])
+/* The contents of key.pub. False when it cannot be made. */
+static bool print_public(const struct verifier *v, char out[SIGNER_PUBLIC_MAX])
 {
 	EVP_PKEY *key =
 		EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, NULL, v->key, NOTE_KEY_OCTETS);
@@ -41,8 +42,7 @@ int signer_read_public(int dir, struct verifier *out, struct err *e)
 		return r;
 	}
 	good = verifier_parse(span_of(text, n), out, e) == 0 && out->name[0] &&
-	       signer_print_public(out, again) &&
-	       span_equal(span_of(text, n), span_of_string(again));
+	       print_public(out, again) && span_equal(span_of(text, n), span_of_string(again));
 	free(text);
 	if (good)
 		return 0;
@@ -116,7 +116,7 @@ static int make_public(int dir, EVP_PKEY *key, const char *origin, bool fleeting
 	struct verifier v;
 	int r;
 
-	if (!verifier_of_key(key, origin, &v) || !signer_print_public(&v, text))
+	if (!verifier_of_key(key, origin, &v) || !print_public(&v, text))
 		return err_set(e, "%s: no name for a log's key: no spaces, no plus", origin);
 	r = disk_replace(dir, "key.pub", span_of_string(text), 0644, fleeting);
 	return r < 0 ? err_set(e, "key.pub: cannot be made: %s", err_why(-r)) : 0;

@@ -26,11 +26,8 @@ int signer_open(struct signer *s, int dir, const char *origin, enum signer_make 
 		struct err *e) sg_must_check;
 void signer_free(struct signer *s);
 
-/* The contents of key.pub. False when it cannot be made. */
-bool signer_print_public(const struct verifier *v, char out[SIGNER_PUBLIC_MAX]);
-
 /*
- * key.pub of a folder, which must be what signer_print_public() makes of it. 0 or -errno with the
+ * key.pub of a folder, which must be written as signer_open() writes it. 0 or -errno with the
  * message: -EBADMSG when it is not.
  */
 int signer_read_public(int dir, struct verifier *out, struct err *e) sg_must_check;

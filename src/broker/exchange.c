@@ -60,7 +60,8 @@ void live_set_phase(struct live_exchange *l, enum phase phase)
 }
 
 /* When no side is on any more. */
-void live_look_for_end(struct live_exchange *l)
+/* It is over when no side is on any more. */
+static void look_for_end(struct live_exchange *l)
 {
 	struct exchanges *all = l->all;
 
@@ -94,7 +95,7 @@ void live_cut_upstream(struct live_exchange *l)
 		c->ops->reset(c, &l->x, CODEC_PEER);
 }
 
-void live_cut_client(struct live_exchange *l)
+static void cut_client(struct live_exchange *l)
 {
 	struct codec *c = l->all->client;
 
@@ -106,8 +107,8 @@ void live_cut_client(struct live_exchange *l)
 void live_cut(struct live_exchange *l)
 {
 	live_cut_upstream(l);
-	live_cut_client(l);
-	live_look_for_end(l);
+	cut_client(l);
+	look_for_end(l);
 }
 
 /* ---- Events of the client's side ---- */
@@ -185,7 +186,7 @@ static void client_is_over(struct live_exchange *l)
 {
 	l->client_on = false;
 	live_cut_upstream(l);
-	live_look_for_end(l);
+	look_for_end(l);
 }
 
 /* ---- Events of the server's side ---- */
@@ -278,9 +279,9 @@ static void upstream_failed(struct live_exchange *l, const struct codec *c, enum
 		l->x.down.failed = false;
 		live_answer_failure(l, failure);
 	} else {
-		live_cut_client(l);
+		cut_client(l);
 	}
-	live_look_for_end(l);
+	look_for_end(l);
 }
 
 static void upstream_done(struct live_exchange *l)
@@ -288,7 +289,7 @@ static void upstream_done(struct live_exchange *l)
 	l->upstream = NULL;
 	if (l->client_on)
 		live_throw_body_away(l);
-	live_look_for_end(l);
+	look_for_end(l);
 }
 
 /* ---- The table of events ---- */

@@ -149,7 +149,6 @@ nghttp2_session_callbacks *http2_frames_callbacks(void);
 struct http2_stream *http2_stream_new(struct http2 *h, int32_t id);
 void http2_stream_free(struct http2_stream *s);
 struct http2_stream *http2_stream_find(const struct http2 *h, int32_t id);
-struct exchange_side *http2_side(const struct http2_stream *s);
 struct http2_stream *http2_stream_of(struct http2 *h, struct exchange *x);
 void http2_stream_bind(struct http2_stream *s, struct exchange *x);
 struct body *http2_body_in(const struct http2_stream *s);

@@ -40,13 +40,18 @@ static void take_off_news(struct http2_stream *s)
 	s->in_news = false;
 }
 
+static struct exchange_side *side_of(const struct http2_stream *s)
+{
+	return s->h->codec.server ? &s->x->client : &s->x->upstream;
+}
+
 void http2_stream_free(struct http2_stream *s)
 {
 	struct http2 *h = s->h;
 
 	if (!s->dead) {
 		if (s->x)
-			http2_side(s)->stream = NULL;
+			side_of(s)->stream = NULL;
 		s->x = NULL;
 		take_off_news(s);
 		*s->link = s->next;
@@ -70,11 +75,6 @@ struct http2_stream *http2_stream_find(const struct http2 *h, int32_t id)
 	return NULL;
 }
 
-struct exchange_side *http2_side(const struct http2_stream *s)
-{
-	return s->h->codec.server ? &s->x->client : &s->x->upstream;
-}
-
 struct http2_stream *http2_stream_of(struct http2 *h, struct exchange *x)
 {
 	struct exchange_side *side = h->codec.server ? &x->client : &x->upstream;
@@ -88,7 +88,7 @@ struct http2_stream *http2_stream_of(struct http2 *h, struct exchange *x)
 void http2_stream_bind(struct http2_stream *s, struct exchange *x)
 {
 	s->x = x;
-	http2_side(s)->stream = s;
+	side_of(s)->stream = s;
 	if (!s->h->codec.server)
 		return;
 	x->head_request = s->head;

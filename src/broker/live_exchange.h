@@ -32,11 +32,8 @@ struct live_exchange {
 /* ---- exchange.c ---- */
 
 void live_set_phase(struct live_exchange *l, enum phase phase);
-/* It is over when no side is on any more. */
-void live_look_for_end(struct live_exchange *l);
 /* Cut a side that is on: its peer must not take it for an end. */
 void live_cut_upstream(struct live_exchange *l);
-void live_cut_client(struct live_exchange *l);
 void live_cut(struct live_exchange *l);
 
 /* ---- exchange_verdict.c: what is judged, sent, and answered by us ---- */

@@ -16,7 +16,7 @@ static const char *const status_words[] = {
 };
 static_assert(sg_array_len(status_words) == FINDING_STATUSES, "one word for each status");
 
-const struct check doctor_checks[] = {
+static const struct check checks[] = {
 	{"kernel", true, doctor_kernel},
 	{"user namespaces", true, doctor_user_namespaces},
 	{"tun", true, doctor_tun},
@@ -33,7 +33,6 @@ const struct check doctor_checks[] = {
 	{"locked memory", false, doctor_locked_memory},
 	{"certificates", false, doctor_certificates},
 };
-const size_t doctor_check_count = sg_array_len(doctor_checks);
 
 void finding_ok(struct finding *f, const char *detail, ...)
 {
@@ -111,8 +110,8 @@ int cmd_doctor(const struct args *a)
 	json_t *rows = json_array();
 	bool fatal = false;
 
-	for (size_t i = 0; i < doctor_check_count; i++) {
-		json_t *row = finding_model(&doctor_checks[i]);
+	for (size_t i = 0; i < sg_array_len(checks); i++) {
+		json_t *row = finding_model(&checks[i]);
 
 		fatal = fatal || is_fatal(row);
 		json_array_append_new(rows, row);

@@ -35,9 +35,6 @@ struct check {
 	void (*look)(struct finding *f); /* f is FINDING_OK and empty before */
 };
 
-extern const struct check doctor_checks[];
-extern const size_t doctor_check_count;
-
 void finding_ok(struct finding *f, const char *detail, ...) sg_printf(2, 3);
 /* `fix` is a whole sentence piece, a command where there is one. */
 void finding_bad(struct finding *f, enum finding_status status, const char *fix, const char *detail,

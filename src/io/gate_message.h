@@ -36,7 +36,7 @@ enum gate_message_kind {
 	 */
 	GATE_TUNNEL,
 	GATE_TUNNELLED, /* broker to gate: it is there, or `error`; the gate has kept the socket */
-	GATE_KINDS, /* one more than the last */
+	GATE_KINDS,	/* one more than the last */
 };
 
 /* Flags. */

@@ -33,7 +33,8 @@ static size_t word_length(const char *s)
 	return *s == '-' ? 0 : strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789-");
 }
 
-int catalogue_check_id(const char *id, struct err *e)
+/* The shape of an id, "word" or "word:word". */
+static int check_id(const char *id, struct err *e)
 {
 	size_t n = word_length(id);
 	char shown[QUOTE_MAX];
@@ -99,8 +100,9 @@ static int append(struct catalogue_reading *r, const char *text, const char *con
 	return to[n] ? 0 : -1;
 }
 
-int catalogue_add_rule(struct catalogue_reading *r, const struct node *at, const char *text,
-		       const char *const **rules)
+/* A rule in the short form, appended in its canonical spelling. */
+static int add_rule(struct catalogue_reading *r, const struct node *at, const char *text,
+		    const char *const **rules)
 {
 	char canonical[RULE_TEXT_MAX];
 	struct rule rule;
@@ -135,11 +137,12 @@ static int add_host(struct catalogue_reading *r, const char *domain, const struc
 		snprintf(text, sizeof(text), "%.*s.%s%s", (int)host, label, domain, label + host);
 	if (strlen(label) + strlen(domain) + 2 > sizeof(text))
 		return node_error(r->v.d, n, r->v.e, "the name is too long");
-	return catalogue_add_rule(r, n, text, rules);
+	return add_rule(r, n, text, rules);
 }
 
-int catalogue_read_hosts(struct catalogue_reading *r, const struct node *groups,
-			 const char *const **rules)
+/* The hosts of `groups`, `domain: [part before it, ...]`, appended to a NULL-terminated list. */
+static int append_hosts(struct catalogue_reading *r, const struct node *groups,
+			const char *const **rules)
 {
 	if (catalogue_read_names(r, groups))
 		return -1;
@@ -181,7 +184,7 @@ static int read_hosts(void *context, const struct node *key, const struct node *
 {
 	struct permission_entry *t = context;
 
-	return catalogue_read_hosts(t->r, value, &t->p->rules);
+	return append_hosts(t->r, value, &t->p->rules);
 }
 
 static int read_rules(void *context, const struct node *key, const struct node *value)
@@ -193,7 +196,7 @@ static int read_rules(void *context, const struct node *key, const struct node *
 		return -1;
 	for (size_t i = 0; i < value->n; i++)
 		if (value_string(&t->r->v, &value->items[i], &text) ||
-		    catalogue_add_rule(t->r, &value->items[i], text, &t->p->rules))
+		    add_rule(t->r, &value->items[i], text, &t->p->rules))
 			return -1;
 	return 0;
 }
@@ -202,7 +205,7 @@ static int read_includes(void *context, const struct node *key, const struct nod
 {
 	struct permission_entry *t = context;
 
-	t->p->includes = catalogue_read_list(t->r, value, catalogue_check_id);
+	t->p->includes = catalogue_read_list(t->r, value, check_id);
 	return t->p->includes ? 0 : -1;
 }
 
@@ -354,7 +357,7 @@ static int check_permission(const struct catalogue_reading *r, const struct node
 
 static const char *read_id(struct catalogue_reading *r, const struct node *name)
 {
-	if (!catalogue_check_id(name->text, r->v.e))
+	if (!check_id(name->text, r->v.e))
 		return catalogue_keep_string(r, name->text);
 	node_prefix(r->v.d, name, r->v.e);
 	return NULL;
@@ -397,7 +400,7 @@ static int read_preset_permissions(void *context, const struct node *key, const 
 {
 	struct preset_entry *t = context;
 
-	t->p->permissions = catalogue_read_list(t->r, value, catalogue_check_id);
+	t->p->permissions = catalogue_read_list(t->r, value, check_id);
 	return t->p->permissions ? 0 : -1;
 }
 
@@ -465,7 +468,7 @@ static int read_model(void *context, const struct node *key, const struct node *
 {
 	struct agent_entry *t = context;
 
-	t->a->model = catalogue_read_list(t->r, value, catalogue_check_id);
+	t->a->model = catalogue_read_list(t->r, value, check_id);
 	return t->a->model ? 0 : -1;
 }
 
@@ -473,14 +476,14 @@ static int read_update(void *context, const struct node *key, const struct node 
 {
 	struct agent_entry *t = context;
 
-	return catalogue_read_hosts(t->r, value, &t->a->update);
+	return append_hosts(t->r, value, &t->a->update);
 }
 
 static int read_sign_in(void *context, const struct node *key, const struct node *value)
 {
 	struct agent_entry *t = context;
 
-	return catalogue_read_hosts(t->r, value, &t->a->sign_in);
+	return append_hosts(t->r, value, &t->a->sign_in);
 }
 
 static const struct value_key agent_keys[] = {

@@ -32,14 +32,6 @@ int catalogue_read_names(const struct catalogue_reading *r, const struct node *m
 const char *const *catalogue_read_list(struct catalogue_reading *r, const struct node *list,
 				       int (*check)(const char *, struct err *));
 
-/* The hosts of `groups`, `domain: [part before it, ...]`, appended to a NULL-terminated list. */
-int catalogue_read_hosts(struct catalogue_reading *r, const struct node *groups,
-			 const char *const **rules) sg_must_check;
-
-/* A rule in the short form, appended in its canonical spelling. */
-int catalogue_add_rule(struct catalogue_reading *r, const struct node *at, const char *text,
-		       const char *const **rules) sg_must_check;
-
 /* One entry each: `name` is its key. `files` gets the names by which a project shows it, or NULL.
  */
 int catalogue_read_permission(struct catalogue_reading *r, const struct node *name,
@@ -51,9 +43,6 @@ int catalogue_read_agent(struct catalogue_reading *r, const struct node *name,
 			 const struct node *entry, struct agent *out) sg_must_check;
 int catalogue_read_operations(struct catalogue_reading *r, const struct node *list,
 			      const struct operation **out, size_t *n) sg_must_check;
-
-/* The shape of an id, "word" or "word:word". */
-int catalogue_check_id(const char *id, struct err *e) sg_must_check;
 
 /* One line for a person, without control characters. */
 int catalogue_read_text(struct catalogue_reading *r, const struct node *n,

@@ -109,11 +109,3 @@ int credentials_resolve(struct policy *p)
 	credential_list_free(list);
 	return -ENOMEM;
 }
-
-bool credential_is_of_permission(const char *id)
-{
-	for (size_t i = 0; i < sg_array_len(personals); i++)
-		if (strcmp(personals[i].permission, id) == 0)
-			return true;
-	return false;
-}

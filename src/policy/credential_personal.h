@@ -20,7 +20,4 @@ struct policy; /* policy/policy.h */
  */
 int credentials_resolve(struct policy *p) sg_must_check;
 
-/* Does signing in with this permission add anything? */
-bool credential_is_of_permission(const char *id);
-
 #endif

@@ -245,7 +245,8 @@ static bool put_pieces(json_t *object, const struct rule *r)
 	return ok;
 }
 
-json_t *rule_print_json(const struct rule *r)
+/* The short form where it says all, else an object with the keys of the long form. */
+static json_t *print_rule(const struct rule *r)
 {
 	const struct rule_detail *d = r->detail;
 	char text[RULE_TEXT_MAX];
@@ -284,7 +285,7 @@ json_t *rules_print_json(const struct rule *rules, size_t n, enum effect effect)
 
 	for (size_t i = 0; array && i < n; i++)
 		if (rules[i].effect == effect &&
-		    json_array_append_new(array, rule_print_json(&rules[i])) != 0) {
+		    json_array_append_new(array, print_rule(&rules[i])) != 0) {
 			json_decref(array);
 			array = NULL;
 		}

@@ -7,9 +7,6 @@
 
 #include "policy/policy.h"
 
-/* The short form where it says all, else an object with the keys of the long form. */
-json_t *rule_print_json(const struct rule *r);
-
 /* Those of one effect, in their order. */
 json_t *rules_print_json(const struct rule *rules, size_t n, enum effect effect);
 

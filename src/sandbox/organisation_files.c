@@ -51,7 +51,8 @@ void organisation_files_free(struct organisation_files *f)
 	*f = (struct organisation_files){0};
 }
 
-int organisation_files_verify(const struct organisation_files *f, struct err *e)
+/* All three are there and the signature is right. */
+static int verify(const struct organisation_files *f, struct err *e)
 {
 	if (!f->key.p)
 		return err_set(e,
@@ -88,7 +89,7 @@ static int load_verified(struct organisation_files *f, struct err *e)
 	for (int tries = 1;; tries++) {
 		if (organisation_files_load(f, e))
 			return -1;
-		if (is_empty(f) || organisation_files_verify(f, e) == 0)
+		if (is_empty(f) || verify(f, e) == 0)
 			return 0;
 		organisation_files_free(f);
 		if (tries == READ_TRIES)

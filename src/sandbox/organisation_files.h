@@ -31,9 +31,6 @@ struct organisation_files {
 int organisation_files_load(struct organisation_files *f, struct err *e) sg_must_check;
 void organisation_files_free(struct organisation_files *f);
 
-/* All three are there and the signature is right. 0 or -1 with the message. */
-int organisation_files_verify(const struct organisation_files *f, struct err *e) sg_must_check;
-
 /* The policy in force; `present` is false when nothing is installed. 0 or -1 with the message. */
 int organisation_files_read(const struct catalogue *c, struct organisation *o,
 			    struct err *e) sg_must_check;
