@@ -149,6 +149,9 @@ void dial_fail(struct flow *fl, int error)
 		flow_refuse(fl, (struct event){.proto = RECORD_TCP,
 					       .reason = REASON_LIMIT_FLOWS,
 					       .name = flow_name(fl)});
+	else
+		flow_note_unreached(fl, error == -ETIMEDOUT ? REASON_UPSTREAM_TIMEOUT
+							    : REASON_UPSTREAM_FAILED);
 	answer_failed_dial(fl, error);
 	flow_table_free(fl);
 }

@@ -199,6 +199,11 @@ void flow_complete_side(struct side *s);
  */
 void flow_refuse(struct flow *fl, struct event refusal);
 void flow_note_admitted(struct flow *fl);
+/*
+ * It was admitted and its server is not to be had. Where requests would have been seen it is noted
+ * as the broker notes a request that fails, so that it is in the audit log as well.
+ */
+void flow_note_unreached(struct flow *fl, enum reason why);
 void flow_note_request(struct flow *fl, const struct http_request *rq);
 void flow_note_end(struct flow *fl);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* flow_journal: what the journal hears of a flow, and when (flow.h). */
-#include "gate/flow.h"
+#include "gate/handover.h"
 
 /* Made from outside through a published port: it is none of the sandbox's going out. */
 static bool is_joined(const struct flow *fl)
@@ -39,6 +39,28 @@ void flow_note_admitted(struct flow *fl)
 	if (fl->noted)
 		return;
 	fl->noted = true;
+	journal_note(fl->gate->journal, &e);
+}
+
+/* A flow that has tried all of its addresses is at none: the first stands for them. */
+static bool is_to_be_seen(const struct flow *fl)
+{
+	struct carried c = carried_by(fl);
+
+	c.dialled = fl->n_dial ? &fl->dial[0].addr : &fl->dst.addr;
+	return carried_is_due(&c, c.name);
+}
+
+void flow_note_unreached(struct flow *fl, enum reason why)
+{
+	struct event e = event_of(fl, RECORD_DENY);
+
+	flow_note_admitted(fl);
+	fl->ended_for = why;
+	if (!is_to_be_seen(fl))
+		return;
+	e.reason = why;
+	fl->gate->counters->flows_refused++;
 	journal_note(fl->gate->journal, &e);
 }
 

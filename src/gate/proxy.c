@@ -111,9 +111,11 @@ static void connected(struct flow *fl)
 static void await_dial(struct flow *fl, int r)
 {
 	struct proxy *p = proxy_of(fl);
+	struct proxy_answer failed = proxy_answer_to_dial(-r);
 
 	if (r != 0) {
-		proxy_fail(fl, proxy_answer_to_dial(-r), proxy_reply_to_dial(-r));
+		flow_note_unreached(fl, failed.reason);
+		proxy_fail(fl, failed, proxy_reply_to_dial(-r));
 		return;
 	}
 	if (p->follows)

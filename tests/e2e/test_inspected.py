@@ -490,7 +490,8 @@ report(first=first[0], then=ask())
 def assert_noted(sandgate, box, reason):
     for command in (("net", "log"), ("audit", "show")):
         def noted():
-            return [e for e in sandgate(*command, box.name, "--json").lines if e.get("reason") == reason]
+            return [e for e in sandgate(*command, box.name, "--json").lines
+                    if e.get("reason") == reason and e["proto"] == "http"]
         wait_until(noted)
         entry = noted()[0]
         assert (entry["action"], entry["name"], entry["method"], entry["path"], entry["status"]) == (
@@ -532,8 +533,33 @@ def test_a_server_that_is_not_to_be_trusted(world, sandgate, what, why, version)
 
 
 def test_a_server_that_is_down(world, sandgate):
+    """As without a broker the connection is refused; and it is in both logs, since requests would have been."""
     world.name(NAME, world.address())
     box = box_of(sandgate)
     got = box.curl(f"https://{NAME}/", "-i")
-    assert got.status == 7, got  # as without a broker: the connection is refused
-    assert json.loads(sandgate("egress", box.name, "--json").out)["requests"]["inspected"] == 0
+    assert got.status == 7, got
+    got = box.curl(f"https://{NAME}/", "-x", "http://gateway.sandgate.internal:3128")
+    assert "CONNECT tunnel failed, response 502" in got.err, got
+    for command in (("net", "log"), ("audit", "show")):
+        def noted():
+            return [e for e in sandgate(*command, box.name, "--json").lines if e.get("reason") == "upstream-failed"
+                    and e["action"] == "sandgate.egress.deny"]
+        wait_until(lambda: len(noted()) == 2)
+        assert [(e["proto"], e["name"], e["port"], e["rule"]) for e in noted()] == [
+            ("tcp", NAME, 443, NAME), ("connect", NAME, 443, NAME)], noted()
+    assert box.egress()["requests"]["inspected"] == 0 and box.refused() == 2
+    assert "the server could not be reached" in sandgate("net", box.name).out
+
+
+def test_why_a_server_was_not_reached_is_in_the_log(world, sandgate):
+    """Also of one whose requests nobody sees; that is no refusal."""
+    world.name(NAME, world.address())
+    box = sandgate.box("--only", NAME)
+    assert box.curl(f"https://{NAME}/").status == 7
+    assert not box.curl(f"https://{NAME}/", "-x", "http://gateway.sandgate.internal:3128").ok
+
+    def ends():
+        return [(e["proto"], e.get("reason")) for e in sandgate("net", "log", box.name, "--json").lines
+                if e["action"] == "sandgate.egress.end"]
+    wait_until(lambda: ends() == [("tcp", "upstream-failed"), ("connect", "upstream-failed")], 10, "the ends")
+    assert box.refused() == 0 and sandgate("net", "log", "--denied", box.name).out == ""
