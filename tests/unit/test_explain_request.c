@@ -72,9 +72,9 @@ static const struct row {
 	{"permissions: ['model:anthropic']", "https://api.anthropic.com/v1/files", "POST", false,
 	 REASON_OPERATION_NOT_ALLOWED, "", "", "", ""},
 	/* plain HTTP is the broker's as well, where operations are held */
-	{"permissions: ['install:system']", "http://deb.debian.org/debian/x", "PUT", false,
+	{"permissions: ['install:system']", "http://archive.ubuntu.com/ubuntu/x", "PUT", false,
 	 REASON_OPERATION_NOT_ALLOWED, "", "", "", ""},
-	{"permissions: ['install:system']", "http://deb.debian.org/debian/x", NULL, true,
+	{"permissions: ['install:system']", "http://archive.ubuntu.com/ubuntu/x", NULL, true,
 	 REASON_NONE, "read and download", "install:system", "",
 	 "as long as the name resolves to a public address"},
 	/* what names another method is refused where methods count */
