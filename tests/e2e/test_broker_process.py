@@ -591,6 +591,52 @@ def test_a_client_that_takes_nothing(rig):
                 pass
 
 
+# --- floods of HTTP/2 ---
+
+FIELDS = b"\x82\x87\x84\x41" + bytes([len(NAME)]) + NAME.encode()
+HEADERS, RST_STREAM, SETTINGS, PING, CONTINUATION = 1, 3, 4, 6, 9
+END_STREAM, END_HEADERS = 1, 4
+
+
+def frame(kind, flags, stream, payload=b""):
+    return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
+
+
+def _many(one):
+    return b"".join(one(i) for i in range(20000))
+
+
+FLOODS = {
+    "rapid reset": _many(lambda i: frame(HEADERS, END_STREAM | END_HEADERS, 2 * i + 1, FIELDS)
+                         + frame(RST_STREAM, 0, 2 * i + 1, bytes(4))),
+    "continuation": frame(HEADERS, END_STREAM, 1, FIELDS) + _many(lambda i: frame(CONTINUATION, 0, 1)),
+    "large continuation": frame(HEADERS, END_STREAM, 1, FIELDS) + _many(
+        lambda i: frame(CONTINUATION, 0, 1, b"\x00\x01a\x7f\x81\x07" + b"v" * 262)),
+    "settings": _many(lambda i: frame(SETTINGS, 0, 0)),
+    "ping": _many(lambda i: frame(PING, 0, 0, b"12345678")),
+    "empty data": frame(HEADERS, END_HEADERS, 1, FIELDS.replace(b"\x82", b"\x83"))
+                  + _many(lambda i: frame(0, 0, 1)),
+}
+
+
+@pytest.mark.parametrize("kind", FLOODS)
+def test_a_flood_ends_its_connection_and_no_other(rig, kind):
+    broker = rig.broker_for(rig.server(echo))
+    with broker.connect_tls() as other, broker.connect_tls(alpn=["h2"]) as client:
+        before, seen = broker.rss(), b""
+        try:
+            client.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(SETTINGS, 0, 0) + FLOODS[kind])
+            while more := client.recv(65536):
+                seen += more
+        except OSError as e:
+            assert not isinstance(e, TimeoutError), f"{kind} goes on"
+        assert broker.rss() - before < 8 * MIB or SANITIZED
+        other.sendall(get())
+        assert answer_of(other)[0] == 200
+    until(lambda: broker.ask("status")["connections"] == 0)
+    assert broker.ask("status")["requests"]["open"] == 0
+
+
 # --- WebSocket over HTTP/2 ---
 
 NODE_SERVER = """

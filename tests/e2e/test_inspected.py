@@ -250,6 +250,50 @@ def test_chunks_of_a_method_without_a_body_go_up_whole(world, sandgate):
         (m, body) for m in ("DELETE", "OPTIONS", "GET") for _ in range(2)]
 
 
+def test_another_host_later_on_a_connection(world, sandgate):
+    """Each request of a kept connection is judged, also one that came in the same segment."""
+    other = "other.example.com"
+    site = world.site(NAME, other, handler=lambda rq: Response("ok"))
+    box = sandgate.box("--policy", "policy.yaml", files={
+        "policy.yaml": f"network: deny\nallow: [{NAME}, {other}]\ninspect: all\n"})
+    got = box.python("""
+import ssl
+s = ssl.create_default_context().wrap_socket(socket.create_connection((sys.argv[1], 443)), server_hostname=sys.argv[1])
+ask = 'GET /%d HTTP/1.1\\r\\nHost: %s\\r\\n\\r\\n'
+s.sendall(''.join(ask % (i, host) for i, host in enumerate([sys.argv[1], sys.argv[2], sys.argv[1]])).encode())
+got = b''
+while got.count(b'HTTP/1.1 ') < 3: got += s.recv(65536)
+report(got=got.decode())
+""", NAME, other).json["got"]
+    assert [part[:3] for part in got.split("HTTP/1.1 ")[1:]] == ["200", "403", "200"], got
+    assert got.count("sandgate-reason: sni-mismatch") == 1
+    assert [r.target for r in site.requests] == ["/0", "/2"]
+
+
+def test_sessions_are_resumed_on_both_sides(world, sandgate):
+    """With the client, and with the server; and one certificate is made for a name, and kept."""
+    resumed = []
+
+    def answer(rq):
+        resumed.append(rq.connection.writer.get_extra_info("ssl_object").session_reused)
+        return Response("ok")
+    world.site(NAME, handler=answer)
+    box = box_of(sandgate)
+    got = box.python("""
+import ssl
+context, session = ssl.create_default_context(), None
+for _ in range(3):
+    s = context.wrap_socket(socket.create_connection((sys.argv[1], 443)), server_hostname=sys.argv[1], session=session)
+    s.sendall(b'GET / HTTP/1.1\\r\\nHost: ' + sys.argv[1].encode() + b'\\r\\nConnection: close\\r\\n\\r\\n')
+    while s.recv(65536): pass
+    report(resumed=s.session_reused, certificate=s.getpeercert()['serialNumber'])
+    session = s.session
+    s.close()
+""", NAME)
+    assert [line["resumed"] for line in got.lines] == [False, True, True] == resumed, (got, resumed)
+    assert len({line["certificate"] for line in got.lines}) == 1
+
+
 # --- HTTP/2 ---
 
 HTTP2_SERVER = """
