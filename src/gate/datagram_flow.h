@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * datagram_flow: one exchange of datagrams between the sandbox and a far side. For datagrams.c,
- * which makes, judges and ends them, and datagram_io.c, which moves what they carry.
+ * datagram_flow: one exchange of datagrams between the sandbox and a far side, the table of them,
+ * and what the journal hears of each. datagrams.c makes, judges and ends them; datagram_io.c moves
+ * what they carry.
  */
 #ifndef SG_GATE_DATAGRAM_FLOW_H
 #define SG_GATE_DATAGRAM_FLOW_H
 
 #include "gate/datagrams.h"
+#include "gate/journal.h"
 
 enum {
 	DATAGRAM_BUCKETS = 2048,
+	DATAGRAM_FLOW_NONE = UINT16_MAX,
 	RUN_OCTETS = 60000,
 };
 
@@ -52,6 +55,30 @@ struct datagrams {
 	uint16_t bucket[DATAGRAM_BUCKETS];
 	struct datagram_flow *flow;
 };
+
+/* The flow of these endpoints that is in the table, or NULL. */
+struct datagram_flow *datagram_flow_find(struct datagrams *d, enum proto proto,
+					 const struct endpoint *src, const struct endpoint *dst);
+
+/*
+ * A free place, which counts as open and cannot be found yet; NULL: all are taken. Then, once its
+ * fields are set, it is put where it is found, or given back.
+ */
+struct datagram_flow *datagram_flow_take(struct datagrams *d);
+void datagram_flow_put(struct datagram_flow *fl);
+void datagram_flow_give_back(struct datagrams *d, struct datagram_flow *fl);
+
+/* Closes its socket, notes its end, and frees its place. */
+void datagram_flow_end(struct datagram_flow *fl, enum reason why);
+
+/* The name that admitted it, or NULL. As long as fl. */
+const struct name *datagram_flow_name(const struct datagram_flow *fl);
+
+/* For the journal, by what the flow is: its name and rule are borrowed. */
+struct event datagram_flow_event(const struct datagram_flow *fl, enum record_kind kind,
+				 enum reason reason);
+void datagram_flow_note(const struct datagram_flow *fl, enum record_kind kind, enum reason reason);
+void datagram_flow_note_end(const struct datagram_flow *fl, enum reason why);
 
 /* The watch of a flow's socket: what has come, or the error of what was sent. */
 void datagram_ready(struct watch *w, uint32_t events);

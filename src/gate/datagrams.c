@@ -28,7 +28,6 @@
 #include "gate/quota.h"
 
 enum {
-	NO_FLOW = UINT16_MAX,
 	IDLE_MS = 120000,
 	SWEEP_MS = 5000,
 	QUIC_PORT = 443,
@@ -38,117 +37,6 @@ enum {
 enum { ECHO_REQUEST_V4 = 8, ECHO_REQUEST_V6 = 128 };
 
 const int datagrams_syscalls[] = {SCMP_SYS(socket), SCMP_SYS(connect), SCMP_SYS(close), -1};
-
-static uint16_t *bucket_of(struct datagrams *d, enum proto proto, const struct endpoint *src,
-			   const struct endpoint *dst)
-{
-	uint8_t key[21];
-
-	memcpy(key, dst->addr.b, 16);
-	memcpy(key + 16, &dst->port, 2);
-	memcpy(key + 18, &src->port, 2);
-	key[20] = (uint8_t)proto;
-	return &d->bucket[name_hash((const char *)key, sizeof(key)) % DATAGRAM_BUCKETS];
-}
-
-static struct datagram_flow *find(struct datagrams *d, enum proto proto, const struct endpoint *src,
-				  const struct endpoint *dst)
-{
-	for (uint16_t i = *bucket_of(d, proto, src, dst); i != NO_FLOW; i = d->flow[i].next) {
-		struct datagram_flow *fl = &d->flow[i];
-
-		if (fl->proto == proto && fl->src.port == src->port && fl->dst.port == dst->port &&
-		    addr_equal(&fl->dst.addr, &dst->addr) && addr_equal(&fl->src.addr, &src->addr))
-			return fl;
-	}
-	return NULL;
-}
-
-static uint16_t slot_of(const struct datagram_flow *fl)
-{
-	return (uint16_t)(fl - fl->table->flow);
-}
-
-static const struct name *flow_name_of(const struct datagram_flow *fl)
-{
-	return fl->name.n ? &fl->name : NULL;
-}
-
-static struct event event_of(const struct datagram_flow *fl, enum record_kind kind,
-			     enum reason reason)
-{
-	return (struct event){
-		.kind = kind,
-		.proto = fl->is_quic		  ? RECORD_QUIC
-			 : fl->proto == PROTO_UDP ? RECORD_UDP
-						  : RECORD_ICMP,
-		.reason = reason,
-		.name = flow_name_of(fl),
-		.addr = &fl->dst.addr,
-		.port = fl->dst.port,
-		.rule = fl->rule,
-	};
-}
-
-static void note(const struct datagram_flow *fl, enum record_kind kind, enum reason reason)
-{
-	struct event e = event_of(fl, kind, reason);
-
-	journal_note(fl->table->gate->journal, &e);
-}
-
-static void note_end(const struct datagram_flow *fl, enum reason why)
-{
-	struct event e = event_of(fl, RECORD_END, why);
-	mono_t now = loop_now(fl->table->gate->loop);
-
-	e.bytes_out = fl->bytes_out;
-	e.bytes_in = fl->bytes_in;
-	e.duration_ms = (uint64_t)((now.ns - fl->begun.ns) / 1000000);
-	journal_note(fl->table->gate->journal, &e);
-}
-
-static void end_flow(struct datagram_flow *fl, enum reason why)
-{
-	struct datagrams *d = fl->table;
-	uint16_t *at = bucket_of(d, fl->proto, &fl->src, &fl->dst);
-
-	note_end(fl, why);
-	if (d->run.flow == fl)
-		d->run.flow = NULL;
-	while (*at != NO_FLOW && *at != slot_of(fl))
-		at = &d->flow[*at].next;
-	if (*at != NO_FLOW)
-		*at = fl->next;
-	loop_close(d->gate->loop, &fl->watch);
-	fl->used = false;
-	fl->next = d->free;
-	d->free = slot_of(fl);
-	d->open--;
-}
-
-static struct datagram_flow *take_slot(struct datagrams *d)
-{
-	struct datagram_flow *fl;
-
-	if (d->free != NO_FLOW) {
-		fl = &d->flow[d->free];
-		d->free = fl->next;
-	} else if (d->used < DATAGRAM_FLOWS_MAX) {
-		fl = &d->flow[d->used++];
-	} else {
-		return NULL;
-	}
-	d->open++;
-	return fl;
-}
-
-static void give_slot_back(struct datagrams *d, struct datagram_flow *fl)
-{
-	fl->next = d->free;
-	d->free = slot_of(fl);
-	d->open--;
-}
 
 /* ---- refusals ---- */
 
@@ -254,10 +142,9 @@ static struct datagram_flow *open_flow(struct datagrams *d, const struct packet 
 {
 	enum reason limit = limit_reached(d);
 	struct datagram_flow *fl;
-	uint16_t *bucket;
 	int fd;
 
-	fl = limit == REASON_NONE ? take_slot(d) : NULL;
+	fl = limit == REASON_NONE ? datagram_flow_take(d) : NULL;
 	if (!fl) {
 		refuse(d, p,
 		       (struct event){.proto = word_of(proto),
@@ -279,14 +166,11 @@ static struct datagram_flow *open_flow(struct datagrams *d, const struct packet 
 	if (fd < 0 || loop_add(d->gate->loop, &fl->watch, fd, EPOLLIN) != 0) {
 		if (fd >= 0)
 			close(fd);
-		give_slot_back(d, fl);
+		datagram_flow_give_back(d, fl);
 		refuse_unopened(d, p, fd < 0 ? fd : -ENOMEM, j);
 		return NULL;
 	}
-	fl->used = true;
-	bucket = bucket_of(d, proto, src, dst);
-	fl->next = *bucket;
-	*bucket = slot_of(fl);
+	datagram_flow_put(fl);
 	d->gate->counters->flows_opened++;
 	arm_sweep(d);
 	return fl;
@@ -300,7 +184,7 @@ static void set_admitted(struct datagram_flow *fl, const struct name *name, cons
 		fl->name = *name;
 	fl->rule = rule;
 	fl->host = quota_host(name, &fl->dst.addr);
-	note(fl, RECORD_ALLOW, REASON_NONE);
+	datagram_flow_note(fl, RECORD_ALLOW, REASON_NONE);
 }
 
 /* `p` is the packet that carried the payload, or the last of several that were kept. */
@@ -312,7 +196,7 @@ static void forward(struct datagram_flow *fl, const struct packet *p, struct spa
 
 	fl->last = loop_now(g->loop);
 	if (quota_left(g->quota, limits, fl->host, &why) < payload.n) {
-		refuse(fl->table, p, event_of(fl, RECORD_DENY, why));
+		refuse(fl->table, p, datagram_flow_event(fl, RECORD_DENY, why));
 		return;
 	}
 	quota_spend(g->quota, limits, fl->host, payload.n);
@@ -387,7 +271,7 @@ static struct carried carried_whole(const struct datagram_flow *fl)
 	return (struct carried){.gate = fl->table->gate,
 				.dst = &fl->dst,
 				.dialled = &fl->dialled,
-				.name = flow_name_of(fl),
+				.name = datagram_flow_name(fl),
 				.whole = true};
 }
 
@@ -396,7 +280,7 @@ static struct verdict let_by_quic(const struct datagram_flow *fl, const struct p
 				  enum quic_seen seen, const struct name *inside)
 {
 	const struct carried c = carried_whole(fl);
-	struct event refusal = event_of(fl, RECORD_DENY, REASON_NO_SERVER_NAME);
+	struct event refusal = datagram_flow_event(fl, RECORD_DENY, REASON_NO_SERVER_NAME);
 
 	refusal.proto = RECORD_QUIC;
 	if (seen == QUIC_SEEN_NAME) {
@@ -432,7 +316,7 @@ static void go_on_quic(struct datagram_flow *fl, const struct packet *p)
 	if (!v.allow)
 		return;
 	if (fl->is_quic && !name_equal(&fl->name, &name)) {
-		note_end(fl, REASON_NONE);
+		datagram_flow_note_end(fl, REASON_NONE);
 		fl->bytes_out = fl->bytes_in = 0;
 		fl->begun = loop_now(d->gate->loop);
 		set_admitted(fl, &name, v.rule);
@@ -462,7 +346,7 @@ static void take(struct datagrams *d, const struct packet *p, enum proto proto, 
 		 struct span payload)
 {
 	struct endpoint src = {p->src, src_port}, dst = {p->dst, p->dst_port};
-	struct datagram_flow *fl = find(d, proto, &src, &dst);
+	struct datagram_flow *fl = datagram_flow_find(d, proto, &src, &dst);
 	struct judged j;
 
 	if (fl && (fl->is_quic || fl->watched)) {
@@ -536,14 +420,14 @@ static struct verdict judge_flow_again(const struct datagram_flow *fl)
 {
 	const struct gate *g = fl->table->gate;
 	struct destination d = {.kind = DEST_CONNECT,
-				.name = flow_name_of(fl),
+				.name = datagram_flow_name(fl),
 				.addr = &fl->dialled,
 				.port = fl->dst.port,
 				.proto = PROTO_UDP};
 	struct admitted a = {.dst = &fl->dst,
 			     .dialled = &fl->dialled,
 			     .proto = fl->proto,
-			     .name = flow_name_of(fl),
+			     .name = datagram_flow_name(fl),
 			     .inside = fl->is_quic,
 			     .by_default = fl->by_default};
 	struct verdict v;
@@ -562,7 +446,7 @@ static struct verdict judge_flow_again(const struct datagram_flow *fl)
 static void rejudge(struct datagram_flow *fl)
 {
 	struct verdict v = judge_flow_again(fl);
-	struct event refusal = event_of(fl, RECORD_DENY, v.reason);
+	struct event refusal = datagram_flow_event(fl, RECORD_DENY, v.reason);
 
 	fl->rule = v.rule;
 	if (v.allow)
@@ -572,7 +456,7 @@ static void rejudge(struct datagram_flow *fl)
 	journal_note(fl->table->gate->journal, &refusal);
 	if (fl->proto == PROTO_UDP)
 		datagram_tell_unreachable(fl, UNREACHABLE_PROHIBITED);
-	end_flow(fl, v.reason);
+	datagram_flow_end(fl, v.reason);
 }
 
 void datagrams_rejudge(struct datagrams *d)
@@ -595,7 +479,7 @@ static void sweep(struct timer *t)
 		struct datagram_flow *fl = &d->flow[i];
 
 		if (fl->used && mono_before(mono_add_ms(fl->last, IDLE_MS), now))
-			end_flow(fl, REASON_NONE);
+			datagram_flow_end(fl, REASON_NONE);
 	}
 	arm_sweep(d);
 }
@@ -607,7 +491,7 @@ struct datagrams *datagrams_new(struct gate *g)
 	if (!d)
 		return NULL;
 	d->gate = g;
-	d->free = NO_FLOW;
+	d->free = DATAGRAM_FLOW_NONE;
 	d->sweep.expired = sweep;
 	memset(d->bucket, 0xff, sizeof(d->bucket));
 	d->quic = quic_watch_new(g->loop);

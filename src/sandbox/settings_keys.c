@@ -4,13 +4,12 @@
 #include <string.h>
 
 #include "base/nearest.h"
-#include "policy/parent_proxy.h"
 #include "policy/quote.h"
 #include "policy/rule.h"
-#include "policy/secret_from.h"
 #include "policy/strings.h"
 #include "policy/value.h"
 #include "sandbox/settings.h"
+#include "sandbox/settings_proxy.h"
 
 enum {
 	PERMISSIONS_MAX = 256,
@@ -299,102 +298,6 @@ static json_t *show_resolver(const struct settings *s)
 	return list;
 }
 
-/* ---- the host's own proxy ---- */
-
-static int set_text(const struct value_reader *v, const struct node *value, const char *text,
-		    char **out)
-{
-	char *copy = text ? strdup(text) : NULL;
-
-	if (text && !copy)
-		return node_error(v->d, value, v->e, "out of memory");
-	free(*out);
-	*out = copy;
-	return 0;
-}
-
-static int read_upstream_proxy(const struct value_reader *v, struct settings *s,
-			       const struct node *value)
-{
-	struct parent_url url;
-	const char *word;
-	struct err why;
-
-	if (value_string(v, value, &word))
-		return -1;
-	if (strcmp(word, "none") == 0)
-		return set_text(v, value, NULL, &s->upstream_proxy);
-	if (parent_url_parse(word, &url, &why))
-		return node_error(v->d, value, v->e, "%s, or `none`", why.text);
-	return set_text(v, value, word, &s->upstream_proxy);
-}
-
-static json_t *show_upstream_proxy(const struct settings *s)
-{
-	return json_string(s->upstream_proxy ? s->upstream_proxy : "none");
-}
-
-static int read_upstream_proxy_from(const struct value_reader *v, struct settings *s,
-				    const struct node *value)
-{
-	enum secret_kind kind;
-	const char *word;
-	struct err why;
-
-	if (value_string(v, value, &word))
-		return -1;
-	if (strcmp(word, "none") == 0)
-		return set_text(v, value, NULL, &s->upstream_proxy_from);
-	if (secret_from_parse(word, &kind, NULL, &why))
-		return node_error(v->d, value, v->e, "%s", why.text);
-	if (kind == SECRET_GIT)
-		return node_error(v->d, value, v->e,
-				  "git has no password of a proxy; take env:, file:, command: or "
-				  "keyring:");
-	return set_text(v, value, word, &s->upstream_proxy_from);
-}
-
-static json_t *show_upstream_proxy_from(const struct settings *s)
-{
-	return json_string(s->upstream_proxy_from ? s->upstream_proxy_from : "none");
-}
-
-static int read_exception(const struct value_reader *v, const struct node *value, char ***list)
-{
-	struct parent_exception x;
-	const char *word;
-	struct err why;
-
-	if (value_string(v, value, &word))
-		return -1;
-	if (parent_exception_parse(word, &x, &why))
-		return node_error(v->d, value, v->e, "%s", why.text);
-	return string_list_add(list, word) ? node_error(v->d, value, v->e, "out of memory") : 0;
-}
-
-static int read_no_proxy(const struct value_reader *v, struct settings *s, const struct node *value)
-{
-	char **list = NULL;
-
-	if (value_list(v, value, true))
-		return -1;
-	if (value->n > PARENT_EXCEPTIONS_MAX)
-		return node_error(v->d, value, v->e, "more than %d of them", PARENT_EXCEPTIONS_MAX);
-	for (size_t i = 0; i < value->n; i++)
-		if (read_exception(v, &value->items[i], &list)) {
-			string_list_free(list);
-			return -1;
-		}
-	string_list_free(s->no_proxy);
-	s->no_proxy = list;
-	return 0;
-}
-
-static json_t *show_no_proxy(const struct settings *s)
-{
-	return show_words(s->no_proxy);
-}
-
 /* ---- the table ---- */
 
 static const struct setting settings[] = {
@@ -406,9 +309,10 @@ static const struct setting settings[] = {
 	{"audit.on_full", false, read_on_full, show_on_full, NULL},
 	{"audit.connections_mb", false, read_connections_mb, show_connections_mb, NULL},
 	{"resolver", true, read_resolver, show_resolver, NULL},
-	{"upstream_proxy", false, read_upstream_proxy, show_upstream_proxy, NULL},
-	{"upstream_proxy_from", false, read_upstream_proxy_from, show_upstream_proxy_from, NULL},
-	{"no_proxy", true, read_no_proxy, show_no_proxy, NULL},
+	{"upstream_proxy", false, settings_read_upstream_proxy, settings_show_upstream_proxy, NULL},
+	{"upstream_proxy_from", false, settings_read_upstream_proxy_from,
+	 settings_show_upstream_proxy_from, NULL},
+	{"no_proxy", true, settings_read_no_proxy, settings_show_no_proxy, NULL},
 	{.key = "pcap.max_mb", .absent = "there is no capture yet; leave it out"},
 	{.key = "pcap.files", .absent = "there is no capture yet; leave it out"},
 	{.key = "pcap.keys", .absent = "there is no capture yet; leave it out"},
