@@ -544,13 +544,15 @@ def assert_noted(sandgate, box, reason):
 
 # --- servers that are not to be trusted ---
 
-def wrong(world, what):
-    """A site at NAME whose certificate is wrong in one way; its list of requests."""
-    context = {
-        "expired": lambda: world.authority.server_context([NAME], days=-1),
-        "another-name": lambda: world.tls_context("other.example.com"),
-        "self-signed": lambda: type(world.authority)().server_context([NAME]),
-    }[what]()
+CONTEXTS = {
+    "expired": lambda world: world.authority.server_context([NAME], days=-1),
+    "another-name": lambda world: world.tls_context("other.example.com"),
+    "self-signed": lambda world: type(world.authority)().server_context([NAME]),
+}
+
+
+def requests_to(world, context):
+    """What is read of connections to NAME, whose certificate is in the context."""
     seen, address = [], world.address()
 
     async def answer(reader, writer):
@@ -566,13 +568,26 @@ def wrong(world, what):
                                        ("self-signed", "its certificate")])
 @pytest.mark.parametrize("version", ["--http1.1", "--http2"])
 def test_a_server_that_is_not_to_be_trusted(world, sandgate, what, why, version):
-    seen = wrong(world, what)
+    seen = requests_to(world, CONTEXTS[what](world))
     box = box_of(sandgate)
     got = box.curl(f"https://{NAME}/?secret=1", "-i", version, "-d", "hush")
     assert " 502" in got.out.splitlines()[0] and "sandgate-reason: upstream-certificate" in got.out, got
     assert why in got.out and "nothing was sent" in got.out, got
     for command in (("net", "log"), ("audit", "show")):
         wait_until(lambda: "upstream-certificate" in sandgate(*command, box.name, "--json").out)
+    assert not any(seen)
+
+
+def test_an_authority_that_has_expired(world, sandgate):
+    """It is one that this machine trusts."""
+    authority = type(world.authority)(days=-1)
+    seen = requests_to(world, authority.server_context([NAME]))
+    world.machine.write("/home/dev/expired.pem", authority.pem, "dev")
+    box = sandgate.box("--policy", "policy.yaml", files={"policy.yaml": POLICY},
+                       env=world.machine.environment("dev", SSL_CERT_FILE="/home/dev/expired.pem"))
+    got = box.curl(f"https://{NAME}/a", "-i", "-d", "hush")
+    assert "the authority of its certificate expired on " in got.out and "nothing was sent" in got.out, got
+    assert_noted(sandgate, box, "upstream-certificate")
     assert not any(seen)
 
 

@@ -22,13 +22,14 @@ def _pem(key):
 
 
 class Authority:
-    def __init__(self):
+    def __init__(self, days=30):
+        """Negative days: expired."""
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._subject = _name("Little Internet Test CA")
         self._certificate = self._sign(
             self._subject, self._key, [(x509.BasicConstraints(ca=True, path_length=0), True),
                                        (x509.KeyUsage(False, False, False, False, False, True, True,
-                                                      False, False), True)])
+                                                      False, False), True)], days)
         self.pem = self._certificate.public_bytes(serialization.Encoding.PEM).decode()
 
     def _sign(self, subject, key, extensions, days=30):
