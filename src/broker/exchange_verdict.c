@@ -57,13 +57,18 @@ static void refuse(struct live_exchange *l, bool misdirected)
 	message_free(&answer);
 }
 
-static void refuse_for(struct live_exchange *l, enum reason reason, const char *why,
-		       bool misdirected)
+static void set_refused(struct live_exchange *l, enum reason reason, const char *why)
 {
 	l->verdict.what = REQUEST_REFUSED;
 	l->verdict.reason = reason;
 	l->verdict.why = why;
 	l->verdict.remedy[0] = 0;
+}
+
+static void refuse_for(struct live_exchange *l, enum reason reason, const char *why,
+		       bool misdirected)
+{
+	set_refused(l, reason, why);
 	refuse(l, misdirected);
 }
 
@@ -116,12 +121,14 @@ static bool apply_credential(struct live_exchange *l, struct message *m)
 	const char *which = NULL;
 
 	l->credential = NULL;
+	l->uses = (struct vault_uses){0};
 	if (!vault)
 		return true;
 	switch (l->is_signed ? vault_apply_whole(vault, m, collected(l), &which)
 			     : vault_apply(vault, m, &which)) {
 	case CREDENTIAL_INJECTED:
 		l->credential = which;
+		l->uses = vault_uses(vault);
 		return true;
 	case CREDENTIAL_NONE:
 	case CREDENTIAL_KEPT:
@@ -374,6 +381,15 @@ void live_judge_head(struct live_exchange *l)
 	act_on_verdict(l);
 }
 
+/* With a secret that is wiped by now, which the answer may repeat. */
+static bool has_lost_credential(const struct live_exchange *l)
+{
+	const struct vault *vault = l->all->rules->vault;
+
+	return vault && (l->phase == SENT || l->phase == ANSWERED) &&
+	       !vault_has_uses(vault, &l->uses);
+}
+
 void live_judge_again(struct live_exchange *l)
 {
 	if (l->phase == REFUSED)
@@ -383,6 +399,9 @@ void live_judge_again(struct live_exchange *l)
 		return;
 	}
 	judge(l, span_of(l->body, l->body_n), true);
+	if (l->verdict.what == REQUEST_ADMITTED && has_lost_credential(l))
+		set_refused(l, REASON_CREDENTIAL_REFUSED,
+			    "its credential was taken away while it ran");
 	if (l->verdict.what == REQUEST_ADMITTED)
 		return;
 	if (l->phase != ANSWERED) {

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "broker/answer_mask.h"
 #include "broker/exchange.h"
+#include "broker/vault.h"
 
 enum phase { COLLECTING, WAITING, SENT, ANSWERED, REFUSED };
 
@@ -24,6 +25,7 @@ struct live_exchange {
 	size_t body_n;
 	struct answer_mask mask;
 	const char *credential; /* that is added to it, of the vault; NULL: none */
+	struct vault_uses uses; /* the same by numbers */
 	struct record record;
 	mono_t begun;
 	mono_t held; /* since when it waits for the audit log; 0: it does not */
@@ -42,7 +44,10 @@ void live_cut(struct live_exchange *l);
 void live_judge_head(struct live_exchange *l);
 /* The same with what was collected of its body. */
 void live_judge_collected(struct live_exchange *l);
-/* The same by another policy, with the body that decided. What was answered already is cut. */
+/*
+ * The same by another policy, with the body that decided. What was answered already is cut, and so is
+ * what got a credential that is no more.
+ */
 void live_judge_again(struct live_exchange *l);
 /* Sends what was admitted, if it can be now. */
 void live_send(struct live_exchange *l);

@@ -102,6 +102,19 @@ bool vault_is_in_force(const struct vault *v, size_t i)
 	return false;
 }
 
+struct vault_uses vault_uses(const struct vault *v)
+{
+	return v->uses;
+}
+
+bool vault_has_uses(const struct vault *v, const struct vault_uses *u)
+{
+	for (size_t i = 0; i < v->list.n; i++)
+		if (u->bits[i / 8] & 1U << i % 8 && !vault_is_in_force(v, i))
+			return false;
+	return true;
+}
+
 static int begin(struct vault *v, const struct credential_list *list, struct err *e)
 {
 	v->scratch = locked_new(VAULT_SCRATCH, e);

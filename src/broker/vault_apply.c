@@ -403,8 +403,10 @@ static bool put_one(struct applying *a, size_t i)
 {
 	const struct credential *c = credential_at(a, i);
 	struct span secret = part_span(held_at(a, i)->part[PART_VALUE]);
+	uint16_t number = a->v->order[i];
 
-	a->v->held[a->v->order[i]].used = true;
+	a->v->held[number].used = true;
+	a->v->uses.bits[number / 8] |= (uint8_t)(1U << number % 8);
 	switch ((enum credential_slot)c->slot) {
 	case SLOT_HEADER:
 		return put_header(a, c, secret);
@@ -484,6 +486,7 @@ static enum credential_result apply(struct applying *a)
 	const char *misplaced;
 
 	*a->which = NULL;
+	a->v->uses = (struct vault_uses){0};
 	find_bound(a);
 	misplaced = find_misplaced(a);
 	if (misplaced)

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Credentials in a running sandbox: the secret is added outside, and is nowhere else."""
 
+import asyncio
 import base64
 import json
 import re
+import threading
 
 import pytest
 
 from internet.web import Response
 from program import read_proc, wait_until
+from test_broker_life import sign_in
 
 API = "api.example.com"
 OTHER = "other.example.com"
@@ -284,6 +287,51 @@ def test_signing_in_to_github_while_it_runs(world, sandgate):
             assert ask() is None
     finally:
         world.machine.run(f"rm -f {home}/.gitconfig {home}/.git-credentials", sandgate.person)
+
+def test_what_still_runs_with_a_credential_ends_with_it(world, sandgate):
+    """Once the secret is wiped an answer that repeats it could not be masked, and a stream would go on
+    being the person's."""
+    gone = threading.Event()
+
+    async def wait():
+        while not gone.is_set():
+            await asyncio.sleep(0.01)
+
+    async def late(rq):
+        await wait()
+        return Response(rq.header("authorization"))
+
+    async def stream(rq):
+        yield b"first\n"
+        await wait()
+        yield rq.header("authorization").encode()
+
+    def handler(rq):
+        what = rq.target.split("/")[1]
+        return late(rq) if what == "late" else Response(stream(rq)) if what == "stream" else Response("refs")
+
+    site = world.site("github.com", handler=handler)
+    token = "gho-0123456789abcdef"
+    sign_in(world, token)
+    box = sandgate.box("--net", "deny", "--allow", "github")
+    ask = "curl -sS -N -i -m20 https://github.com/{}/b.git/info/refs?service=git-upload-pack"
+    before = box.start(ask.format("stream") + " > without; true")
+    wait_until(lambda: len(site.requests) == 1, 10, "a request without a credential")
+    assert sandgate("net", "allow", box.name, "github:as-you", "--yes").ok
+    running = [box.start(f"{ask.format(what)} > {what}; true") for what in ("late", "stream")]
+    wait_until(lambda: len(site.requests) == 3, 10, "the requests")
+    wait_until(lambda: "first" in box.run("cat stream").out, 10, "the first line")
+    given = got(site)
+    assert token in base64.b64decode(given.split()[1]).decode()
+    assert sandgate("net", "deny", box.name, "github:as-you").ok
+    gone.set()
+    for one in (before, *running):
+        one.wait()
+    out = box.run("cat late stream").out
+    assert given not in out and token not in out, out
+    assert "sandgate-reason: credential-refused" in box.run("cat late").out
+    # What went without one goes on.
+    assert box.run("cat without").out.count("first") == 1
 
 
 def test_a_rule_that_denies_a_token_endpoint_holds(world, sandgate, api):
