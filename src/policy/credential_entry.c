@@ -192,6 +192,18 @@ static int read_checked(struct entry *t, const struct node *value, check_fn *che
 	return keep_text(t, value, text, out);
 }
 
+/* Who forgets `${secret}` may have written the secret itself: it is not shown. */
+static int read_template(struct entry *t, const struct node *value, check_fn *check)
+{
+	const char *text;
+
+	if (value_string(t->v, value, &text))
+		return -1;
+	if (check(text, t->v->e))
+		return node_prefix(t->v->d, value, t->v->e);
+	return keep_text(t, value, text, &t->c->value);
+}
+
 /* One of the forms: each entry has exactly one. */
 static int take_slot(struct entry *t, const struct node *key, enum credential_slot slot)
 {
@@ -243,7 +255,7 @@ static int read_basic(void *context, const struct node *key, const struct node *
 	if (take_slot(t, key, SLOT_BASIC))
 		return -1;
 	t->basic = key;
-	return read_checked(t, value, check_basic, &t->c->value);
+	return read_template(t, value, check_basic);
 }
 
 /* Unreserved characters (RFC 3986, 2.3), which nobody reads in two ways. */
@@ -468,7 +480,7 @@ static int check_value(struct entry *t, const struct node *n)
 	if (!t->value)
 		return 0;
 	if (t->header)
-		return read_checked(t, t->value, check_template, &t->c->value);
+		return read_template(t, t->value, check_template);
 	return node_error(t->v->d, t->value, t->v->e, "`value` goes with `header` only");
 }
 
