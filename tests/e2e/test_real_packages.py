@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """npm against verdaccio, pip and curl against an index: installing passes, publishing is refused.
-go against a module proxy, which passes what it is asked on to others."""
+go against a module proxy, which passes what it is asked on to others; Maven against a repository."""
 
 import io
 import zipfile
@@ -8,6 +8,7 @@ import zipfile
 import pytest
 
 from internet.registries import NPM, PACKAGE, PYPI, PYPI_UPLOAD, VERDACCIO, Pypi, Verdaccio
+from internet.web import Response
 
 BULK = "/-/npm/v1/security/advisories/bulk"
 OWN = "package-of-the-agent"
@@ -113,3 +114,24 @@ def test_go_gets_modules_of_well_known_hosts_and_no_others(world, sandgate, need
     assert not refused.ok and "sandgate: GET proxy.golang.org/0123456789abcdef.example.com/x/@v/v1.0.0.info: " \
         in refused.err, refused
     assert len(site.requests) == asked
+
+
+# --- Maven, unconfigured ---
+
+POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
+{}<artifactId>{}</artifactId><packaging>pom</packaging></project>
+"""
+PARENT = "<groupId>little</groupId><version>1.0</version>"
+CHILD = "<parent><groupId>little</groupId><artifactId>parent</artifactId><version>1.0</version></parent>"
+
+
+def test_maven_resolves(world, sandgate, needs):
+    """Its TLS is the JDK's, and it reads no variable of a proxy (demands.md, 3)."""
+    needs("mvn")
+    site = world.site("repo.maven.apache.org", handler=lambda rq: Response(
+        POM.format(PARENT, "parent"), status=200 if rq.target.endswith(".pom") else 404))
+    box = sandgate.box("--allow", "install:java", files={"pom.xml": POM.format(CHILD, "child")})
+    got = box.run("mvn -B -q validate", timeout=90)
+    assert got.ok, got
+    assert site.requests[0].target == "/maven2/little/parent/1.0/parent-1.0.pom"
+    assert box.egress()["requests"]["inspected"] == len(site.requests)
