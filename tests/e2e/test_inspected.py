@@ -234,6 +234,35 @@ report(whole=whole)
     assert got.json == {"whole": ENDING}, got
 
 
+def test_a_client_that_has_said_all_gets_the_whole_answer(world, sandgate):
+    """It ends its side, of TLS and of TCP, before a long answer comes."""
+    world.site(NAME, handler=lambda rq: Response(bytes(10 * MIB)))
+    box = box_of(sandgate)
+    got = box.python("""
+import ssl
+there, here = ssl.MemoryBIO(), ssl.MemoryBIO()
+tls = ssl.create_default_context().wrap_bio(there, here, server_hostname=sys.argv[1])
+s = socket.create_connection((sys.argv[1], 443))
+def step(work):
+    while True:
+        try:
+            return work()
+        except ssl.SSLWantReadError:
+            s.sendall(here.read())
+            there.write(s.recv(65536))
+step(tls.do_handshake)
+tls.write(b'GET / HTTP/1.1\\r\\nHost: ' + sys.argv[1].encode() + b'\\r\\n\\r\\n')
+try: tls.unwrap()
+except ssl.SSLWantReadError: pass
+s.sendall(here.read())
+s.shutdown(socket.SHUT_WR)
+got = 0
+while part := s.recv(65536): got += len(part)
+report(got=got)
+""", NAME)
+    assert got.json["got"] > 10 * MIB, got
+
+
 def test_chunks_of_a_method_without_a_body_go_up_whole(world, sandgate):
     """A proxy once took them for the next request (demands.md, smuggling)."""
     site = world.site(NAME, handler=lambda rq: Response("ok"))

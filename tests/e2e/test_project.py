@@ -106,6 +106,21 @@ def test_one_that_cannot_be_read_as_a_policy_has_its_place(world, sandgate):
     assert done.status == 2 and "sandgate.yaml:2:1: unknown key `alow`" in done.err, done
 
 
+def test_what_it_would_run_and_keep_closed_is_shown_first(world, sandgate, site):
+    """A credential may name a program of the person's, and `splice` lets requests by unseen."""
+    world.machine.write("/home/dev/source", "#!/bin/sh\ntouch /home/dev/was-run\necho secret-0123456789\n", "dev",
+                        0o755)
+    world.on_reset(lambda: world.machine.run("rm -f /home/dev/was-run /home/dev/source"))
+    work = project(world.machine, "network: deny\nallow: [api.example.com]\nsplice: [github.com]\ninspect: all\n"
+                   "credentials:\n  - {host: api.example.com, header: X-Key, value: '${secret}', "
+                   "from: 'command:/home/dev/source'}\n")
+    assert_asks(sandgate.run(cwd=work, command=FETCH), "inspect: all", "splice:", "- github.com", "credentials:",
+                '"from": "command:/home/dev/source"')
+    assert not world.machine.exists("/home/dev/was-run")
+    assert sandgate.run("--yes", cwd=work, command=FETCH).ok
+    assert world.machine.exists("/home/dev/was-run") and site.requests[-1].header("x-key") == "secret-0123456789"
+
+
 def test_what_is_shown_is_plain_text_and_all_of_it(world, sandgate):
     """A name of a folder, or a note, could move the cursor over what is asked for."""
     machine = world.machine
