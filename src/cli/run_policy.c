@@ -91,9 +91,14 @@ static int add_ports(struct policy *p, const char *const *lists, add_fn *add, st
 	return 0;
 }
 
+static bool is_all(struct span host)
+{
+	return span_equal(host, span_of_string("all"));
+}
+
 static int add_inspected(struct policy *p, struct span host, struct err *e)
 {
-	if (span_equal(host, span_of_string("all"))) {
+	if (is_all(host)) {
 		host_list_free(&p->inspect);
 		p->inspect_all = true;
 	}
@@ -102,19 +107,34 @@ static int add_inspected(struct policy *p, struct span host, struct err *e)
 
 static int add_spliced(struct policy *p, struct span host, struct err *e)
 {
+	if (is_all(host))
+		return err_set(e, "`all` goes with --inspect; write the hosts that stay closed");
 	return host_entry_add(&p->splice, host, e);
+}
+
+/* A name without a dot may be a host's, but not when --allow would take it for a permission. */
+static int refuse_permission(const struct catalogue *c, struct span host, struct err *e)
+{
+	for (size_t i = 0; i < c->n_permissions; i++)
+		if (span_equal(host, span_of_string(c->permissions[i].id)))
+			return err_set(e,
+				       "`%s` is a permission; write its hosts, which `sandgate net "
+				       "permissions` lists",
+				       c->permissions[i].id);
+	return 0;
 }
 
 typedef int add_host_fn(struct policy *p, struct span host, struct err *e);
 
-static int add_hosts(struct policy *p, const char *option, const char *const *lists,
-		     add_host_fn *add, struct err *e)
+static int add_hosts(struct policy *p, const struct catalogue *c, const char *option,
+		     const char *const *lists, add_host_fn *add, struct err *e)
 {
 	for (; lists && *lists; lists++)
 		for (const char *s = *lists;; s++) {
 			size_t n = strcspn(s, ",");
+			struct span host = span_of(s, n);
 
-			if (add(p, span_of(s, n), e)) {
+			if (refuse_permission(c, host, e) || add(p, host, e)) {
 				err_prefix(e, "%s", option);
 				return -1;
 			}
@@ -253,8 +273,8 @@ static int add_words(const struct policy_words *w, const struct catalogue *c, st
 	    add_items(p, c, EFFECT_DENY, "--deny", w->deny, e) ||
 	    add_ports(p, w->publish, add_publish, e) ||
 	    add_ports(p, w->host_port, add_host_port, e) ||
-	    add_hosts(p, "--inspect", w->inspect, add_inspected, e) ||
-	    add_hosts(p, "--splice", w->splice, add_spliced, e))
+	    add_hosts(p, c, "--inspect", w->inspect, add_inspected, e) ||
+	    add_hosts(p, c, "--splice", w->splice, add_spliced, e))
 		return -1;
 	return policy_validate(p, e);
 }

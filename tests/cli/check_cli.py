@@ -320,6 +320,9 @@ def hosts_of_options_are_read_as_those_of_files():
     for option, value, says in (("--inspect", "*.com", "--inspect: `*.com`: `com` is a public suffix"),
                                 ("--inspect", "a.example,10.0.0.1", "--inspect: `10.0.0.1`"),
                                 ("--inspect", "a.example,", "--inspect: ``: it is empty"),
+                                ("--splice", "all", "--splice: `all` goes with --inspect"),
+                                ("--splice", "a.example,github", "--splice: `github` is a permission; write its hosts"),
+                                ("--inspect", "github:push", "--inspect: `github:push` is a permission"),
                                 ("--splice", "all:80", "--splice: `all:80`: port 80 is plain HTTP"),
                                 ("--splice", "https://a.example/", "--splice: ")):
         refused(run("run", option, value, "--", "true"), says)
