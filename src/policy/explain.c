@@ -123,6 +123,10 @@ static const char *note_of(const struct explanation *x)
 		return "whatever the address, port 53 is answered by the gate itself";
 	if (!v->allow)
 		return "";
+	if (t->has_name && name_is_host_alias(&t->name))
+		return "a port of the host's own loopback";
+	if (t->has_name && name_is_gateway(&t->name))
+		return "the proxy port, which judges what it is asked for";
 	if (x->request_unseen)
 		return "its requests are not seen: method and path are not looked at";
 	if (!t->method[0] && ((v->rule && rule_is_about_requests(v->rule)) ||

@@ -606,7 +606,9 @@ static void test_through_the_proxy_port(void **state)
 	explain(rs, "https://api.example.com/", &x);
 	assert_non_null(strstr(x.note, "through the proxy port only; as long as"));
 	explain(rs, "host.sandgate.internal:8080", &x);
-	assert_null(strstr(x.note, "proxy"));
+	assert_string_equal(x.note, "a port of the host's own loopback");
+	explain(rs, "gateway.sandgate.internal:1080", &x);
+	assert_string_equal(x.note, "the proxy port, which judges what it is asked for");
 	ruleset_free(rs);
 }
 
