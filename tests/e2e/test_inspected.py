@@ -378,6 +378,33 @@ def test_a_hundred_megabytes_over_http2(world, sandgate):
     assert got.out == str(n), got
 
 
+ONLY_HTTP2 = """
+const session = require('http2').connect('https://api.example.com');
+let left = 40;
+for (let i = 0; i < 40; i++) {
+  const stream = session.request({':method': i % 2 ? 'POST' : 'GET', ':path': '/' + i});
+  let status, got = '';
+  stream.on('response', (headers) => { status = headers[':status']; });
+  stream.on('data', (d) => { got += d; });
+  stream.on('end', () => {
+    console.log(i, status, got);
+    if (--left === 0) session.close();
+  });
+  stream.end(i % 2 ? 'x'.repeat(i * 1000) : undefined);
+}
+"""
+
+
+def test_a_client_of_http2_alone_and_a_server_of_http1(world, sandgate):
+    site = world.site(NAME, handler=lambda rq: f"{rq.method} {len(rq.body)}")
+    box = box_of(sandgate)
+    got = box.run(["node", "-e", ONLY_HTTP2])
+    assert sorted(got.out.splitlines(), key=lambda line: int(line.split()[0])) == [
+        f"{i} 200 " + (f"POST {i * 1000}" if i % 2 else "GET 0") for i in range(40)], got
+    assert len(site.requests) == 40 and 1 <= len(site.connections) <= 4
+    assert {r.header("host") for r in site.requests} == {f"{NAME}:443"}  # as node says it
+
+
 GRPC_SERVER = """
 import sys, time
 from concurrent import futures
