@@ -26,13 +26,17 @@ enum credential_result {
  * the names of all that were put in, never a value; valid until the next call. */
 enum credential_result vault_apply(struct vault *v, struct message *request, const char **which);
 
-/* Masks echoes of any secret in an answer's fields; in bodies that are text or have a length, octet
- * run by octet run (first 64 KiB). */
-void vault_mask_head(struct vault *v, struct message *answer);
-/* The same of one text that no more comes of; octets from what is returned on may begin an echo. */
+/*
+ * Masks echoes in an answer's fields, and in bodies that are text or have a length, octet run by octet
+ * run (first 64 KiB): of the secrets that are bound to the server of its request. In the answers of
+ * others nothing is touched: they could be guesses, and what becomes of one says whether it is right.
+ */
+void vault_mask_head(struct vault *v, const struct message *request, struct message *answer);
+/* The same of all secrets, in one text that no more comes of; octets from what is returned on may begin an echo. */
 size_t vault_mask_text(const struct vault *v, uint8_t *text, size_t n);
 struct mask; /* state over one body: an echo may lie across two runs */
-struct mask *mask_new(struct vault *v, const struct message *answer); /* NULL: nothing to mask */
+/* NULL: nothing to mask. */
+struct mask *mask_new(struct vault *v, const struct message *request, const struct message *answer);
 void mask_apply(struct mask *m, uint8_t *octets, size_t n,
 		size_t *ready); /* `ready` of the octets may go on */
 void mask_free(struct mask *m);

@@ -204,9 +204,9 @@ static void clean_answer(struct live_exchange *l, struct message *answer)
 	message_remove(answer, "alt-svc");
 	if (!vault)
 		return;
-	vault_mask_head(vault, answer);
+	vault_mask_head(vault, &l->request, answer);
 	if (is_final(answer) && answer->status != STATUS_SWITCHING)
-		l->mask.mask = mask_new(vault, answer);
+		l->mask.mask = mask_new(vault, &l->request, answer);
 }
 
 static void take_answer(struct exchange *x, struct message *answer)
@@ -230,7 +230,7 @@ static void body_came_down(struct live_exchange *l)
 
 	answer_mask_look(&l->mask, &l->x.down);
 	if (l->all->rules->vault && l->x.down.ended && l->x.down.trailers)
-		vault_mask_head(l->all->rules->vault, l->x.down.trailers);
+		vault_mask_head(l->all->rules->vault, &l->request, l->x.down.trailers);
 	if (l->client_on)
 		c->ops->resume_send(c, &l->x);
 }

@@ -121,7 +121,7 @@ static bool apply_credential(struct live_exchange *l, struct message *m)
 	const char *which = NULL;
 
 	l->credential = NULL;
-	l->uses = (struct vault_uses){0};
+	l->uses = (struct vault_set){0};
 	if (!vault)
 		return true;
 	switch (l->is_signed ? vault_apply_whole(vault, m, collected(l), &which)
@@ -387,7 +387,7 @@ static bool has_lost_credential(const struct live_exchange *l)
 	const struct vault *vault = l->all->rules->vault;
 
 	return vault && (l->phase == SENT || l->phase == ANSWERED) &&
-	       !vault_has_uses(vault, &l->uses);
+	       !vault_has_all(vault, &l->uses);
 }
 
 void live_judge_again(struct live_exchange *l)

@@ -25,7 +25,7 @@ struct live_exchange {
 	size_t body_n;
 	struct answer_mask mask;
 	const char *credential; /* that is added to it, of the vault; NULL: none */
-	struct vault_uses uses; /* the same by numbers */
+	struct vault_set uses;	/* the same by numbers */
 	struct record record;
 	mono_t begun;
 	mono_t held; /* since when it waits for the audit log; 0: it does not */

@@ -16,6 +16,7 @@ _Static_assert(SHAPE_ESCAPE_MAX *(SECRET_MAX + 2) / 3 * 4 < BODY_ROOM,
 
 struct mask {
 	const struct vault *v;
+	struct vault_set of;
 	size_t passed;
 };
 
@@ -38,44 +39,98 @@ static size_t mask_part(const struct part *p, uint8_t *text, size_t n, size_t be
 	return n;
 }
 
-static size_t mask_text(const struct vault *v, uint8_t *text, size_t n, size_t begin_max)
+static size_t mask_credential(const struct held *h, uint8_t *text, size_t n, size_t begin_max)
 {
 	size_t ready = n;
 
-	for (size_t i = 0; i < v->list.n; i++)
-		for (size_t part = 0; part < SECRET_PARTS; part++) {
-			const struct part *p = v->held[i].part[part];
-			size_t upto = p && p->shapes.n ? mask_part(p, text, n, begin_max) : n;
+	for (size_t part = 0; part < SECRET_PARTS; part++) {
+		const struct part *p = h->part[part];
+		size_t upto = p && p->shapes.n ? mask_part(p, text, n, begin_max) : n;
 
-			ready = upto < ready ? upto : ready;
-		}
+		ready = upto < ready ? upto : ready;
+	}
+	return ready;
+}
+
+static size_t mask_text(const struct vault *v, const struct vault_set *of, uint8_t *text, size_t n,
+			size_t begin_max)
+{
+	size_t ready = n;
+
+	for (size_t i = 0; i < v->list.n; i++) {
+		size_t upto =
+			vault_set_has(of, i) ? mask_credential(&v->held[i], text, n, begin_max) : n;
+
+		ready = upto < ready ? upto : ready;
+	}
 	return ready;
 }
 
 size_t vault_mask_text(const struct vault *v, uint8_t *text, size_t n)
 {
-	return mask_text(v, text, n, n);
+	struct vault_set all;
+
+	memset(&all, 0xff, sizeof(all));
+	return mask_text(v, &all, text, n, n);
 }
 
-static bool has_secrets(const struct vault *v)
+/* ---- Whose echoes they are ---- */
+
+static bool is_token_endpoint(const struct credential *c, const struct message *request)
 {
-	for (size_t i = 0; i < v->list.n; i++)
-		for (size_t part = 0; part < SECRET_PARTS; part++)
-			if (v->held[i].part[part])
-				return true;
+	struct name server;
+
+	return c->refresh && request->port == CREDENTIAL_PORT &&
+	       credential_refresh_server(c->refresh, &server) &&
+	       name_equal(&server, &request->host);
+}
+
+static bool is_server(const struct vault *v, size_t i, const struct message *request)
+{
+	const struct credential *c = &v->list.v[i];
+
+	return request->has_host &&
+	       ((request->port == c->port && name_equal(&v->held[i].host, &request->host)) ||
+		is_token_endpoint(c, request));
+}
+
+static bool has_secret(const struct held *h)
+{
+	for (size_t part = 0; part < SECRET_PARTS; part++)
+		if (h->part[part])
+			return true;
 	return false;
+}
+
+/* False: there is none. */
+static bool find_secrets(const struct vault *v, const struct message *request, struct vault_set *of)
+{
+	bool any = false;
+
+	*of = (struct vault_set){0};
+	for (size_t i = 0; i < v->list.n; i++) {
+		if (!has_secret(&v->held[i]) || !is_server(v, i, request))
+			continue;
+		vault_set_add(of, i);
+		any = true;
+	}
+	return any;
 }
 
 /* ---- Heads ---- */
 
 /* Spans of a message point into its own memory, which may be written. */
-void vault_mask_head(struct vault *v, struct message *answer)
+void vault_mask_head(struct vault *v, const struct message *request, struct message *answer)
 {
+	struct vault_set of;
+
+	if (!find_secrets(v, request, &of))
+		return;
 	for (size_t i = 0; i < answer->n_fields; i++) {
 		struct span *value = &answer->fields[i].value, *name = &answer->fields[i].name;
 
-		mask_text(v, (uint8_t *)value->p, value->n, value->n);
-		mask_text(v, (uint8_t *)name->p, name->n, name->n);
+		mask_text(v, &of, (uint8_t *)value->p, value->n, value->n);
+		mask_text(v, &of, (uint8_t *)name->p, name->n, name->n);
 	}
 }
 
@@ -127,12 +182,14 @@ static bool is_masked(const struct message *answer)
 	return answer->body == MESSAGE_BODY_LENGTH || !type || is_text_type(type->value);
 }
 
-struct mask *mask_new(struct vault *v, const struct message *answer)
+struct mask *mask_new(struct vault *v, const struct message *request, const struct message *answer)
 {
-	struct mask *m = has_secrets(v) && is_masked(answer) ? calloc(1, sizeof(*m)) : NULL;
+	struct vault_set of;
+	struct mask *m =
+		find_secrets(v, request, &of) && is_masked(answer) ? calloc(1, sizeof(*m)) : NULL;
 
 	if (m)
-		m->v = v;
+		*m = (struct mask){.v = v, .of = of};
 	return m;
 }
 
@@ -140,7 +197,7 @@ void mask_apply(struct mask *m, uint8_t *octets, size_t n, size_t *ready)
 {
 	*ready = n;
 	if (m->passed < MASKED_MAX)
-		*ready = mask_text(m->v, octets, n, MASKED_MAX - m->passed);
+		*ready = mask_text(m->v, &m->of, octets, n, MASKED_MAX - m->passed);
 	m->passed += *ready;
 }
 

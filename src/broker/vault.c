@@ -102,15 +102,15 @@ bool vault_is_in_force(const struct vault *v, size_t i)
 	return false;
 }
 
-struct vault_uses vault_uses(const struct vault *v)
+struct vault_set vault_uses(const struct vault *v)
 {
 	return v->uses;
 }
 
-bool vault_has_uses(const struct vault *v, const struct vault_uses *u)
+bool vault_has_all(const struct vault *v, const struct vault_set *s)
 {
 	for (size_t i = 0; i < v->list.n; i++)
-		if (u->bits[i / 8] & 1U << i % 8 && !vault_is_in_force(v, i))
+		if (vault_set_has(s, i) && !vault_is_in_force(v, i))
 			return false;
 	return true;
 }

@@ -107,18 +107,27 @@ int64_t vault_next_due(const struct vault *v, int64_t now);
 /* Does one of them want it already? */
 bool vault_is_due(const struct vault *v);
 
-/*
- * Which credentials a request got. When one of them is taken away its secret is wiped, and an answer
- * that repeats it could not be masked any more.
- */
-struct vault_uses {
-	uint8_t bits[VAULT_MAX / 8]; /* by number */
+struct vault_set {
+	uint8_t bits[VAULT_MAX / 8]; /* credentials by number */
 };
 
-/* Of the last vault_apply(). */
-struct vault_uses vault_uses(const struct vault *v);
+static inline void vault_set_add(struct vault_set *s, size_t i)
+{
+	s->bits[i / 8] |= (uint8_t)(1U << i % 8);
+}
+
+static inline bool vault_set_has(const struct vault_set *s, size_t i)
+{
+	return s->bits[i / 8] & 1U << i % 8;
+}
+
+/*
+ * Those that the request of the last vault_apply() got. When one of them is taken away its secret is
+ * wiped, and an answer that repeats it could not be masked any more.
+ */
+struct vault_set vault_uses(const struct vault *v);
 /* Are all of them in the policy? */
-bool vault_has_uses(const struct vault *v, const struct vault_uses *u);
+bool vault_has_all(const struct vault *v, const struct vault_set *s);
 
 /* Why the last vault_apply() said CREDENTIAL_MISSING, STRICT or MISPLACED: a sentence piece. */
 const char *vault_why(const struct vault *v);

@@ -406,7 +406,7 @@ static bool put_one(struct applying *a, size_t i)
 	uint16_t number = a->v->order[i];
 
 	a->v->held[number].used = true;
-	a->v->uses.bits[number / 8] |= (uint8_t)(1U << number % 8);
+	vault_set_add(&a->v->uses, number);
 	switch ((enum credential_slot)c->slot) {
 	case SLOT_HEADER:
 		return put_header(a, c, secret);
@@ -486,7 +486,7 @@ static enum credential_result apply(struct applying *a)
 	const char *misplaced;
 
 	*a->which = NULL;
-	a->v->uses = (struct vault_uses){0};
+	a->v->uses = (struct vault_set){0};
 	find_bound(a);
 	misplaced = find_misplaced(a);
 	if (misplaced)

@@ -44,7 +44,7 @@ struct vault {
 	uint8_t *scratch; /* locked; wiped after each use */
 	char why[WHY_MAX];
 	char put[PUT_MAX]; /* the places of what the last request got */
-	struct vault_uses uses;
+	struct vault_set uses;
 };
 
 enum { VAULT_SCRATCH = 2 * MESSAGE_HEAD_MAX };

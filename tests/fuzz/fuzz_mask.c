@@ -34,12 +34,14 @@ static struct vault *make_vault(struct span secret)
 
 static void mask_in_steps(struct vault *v, uint8_t *text, size_t n, size_t step)
 {
-	struct message m;
+	struct message m, request = {.has_host = true, .port = 443};
 	struct mask *mask;
 	size_t done = 0, ready;
 
 	message_init(&m);
-	mask = mask_new(v, &m);
+	if (name_parse_ascii("a.example", 9, &request.host) != NAME_OK)
+		abort();
+	mask = mask_new(v, &request, &m);
 	if (!mask)
 		abort();
 	for (size_t upto = 0; upto < n;) {

@@ -10,6 +10,23 @@
 
 enum { TEXT_MAX = 200000 };
 
+/* A request to that server, as far as masking asks. */
+static const struct message *request_to(const char *host, uint16_t port)
+{
+	static struct message request;
+
+	message_init(&request);
+	request.has_host = true;
+	request.port = port;
+	assert_int_equal(name_parse_ascii(host, strlen(host), &request.host), NAME_OK);
+	return &request;
+}
+
+static const struct message *own_request(void)
+{
+	return request_to("api.example.com", 443);
+}
+
 static void answer(struct rig *r, const char *const *fields)
 {
 	message_free(&r->m);
@@ -97,7 +114,7 @@ static void assert_no_trace(struct span text, const char *secret)
  * as it is. */
 static void feed(struct rig *r, const uint8_t *text, size_t n, size_t step, uint8_t *out)
 {
-	struct mask *m = mask_new(r->v, &r->m);
+	struct mask *m = mask_new(r->v, own_request(), &r->m);
 	size_t done = 0, ready;
 
 	assert_non_null(m);
@@ -209,7 +226,7 @@ static void text_is_told_by_its_type(void **state)
 
 	rig_begin(&r, CREDENTIAL);
 	answer(&r, NULL);
-	assert_null(mask_new(r.v, &r.m));
+	assert_null(mask_new(r.v, own_request(), &r.m));
 	rig_put(&r, 0, SECRET);
 	for (size_t i = 0; i < sg_array_len(rows); i++) {
 		const char *fields[] = {rows[i].coding ? "content-encoding" : NULL, rows[i].coding,
@@ -221,7 +238,7 @@ static void text_is_told_by_its_type(void **state)
 			assert_true(message_add(&r.m, span_of_string("content-type"),
 						span_of_string(rows[i].type)));
 		r.m.body = rows[i].body;
-		m = mask_new(r.v, &r.m);
+		m = mask_new(r.v, own_request(), &r.m);
 		assert_int_equal(m != NULL, rows[i].masked);
 		mask_free(m);
 	}
@@ -241,7 +258,7 @@ static void fields_of_answers_and_trailers_are_masked(void **state)
 		rig_begin(&r, CREDENTIAL);
 		rig_put(&r, 0, SECRET);
 		answer(&r, fields);
-		vault_mask_head(r.v, &r.m);
+		vault_mask_head(r.v, own_request(), &r.m);
 		assert_no_trace(message_find(&r.m, "location", NULL)->value, SECRET);
 		assert_int_equal(message_find(&r.m, "location", NULL)->value.n, b.n);
 		assert_string_equal(rig_field(&r, "x-other"), "kept");
@@ -278,6 +295,40 @@ static void every_part_is_masked(void **state)
 	rig_end(&r);
 }
 
+/* Of the agent's own, it could send guesses, and see which are masked or waited for. */
+static void an_answer_of_another_server_says_nothing(void **state)
+{
+	static const struct {
+		const char *host;
+		uint16_t port;
+		bool masked;
+	} rows[] = {
+		{"api.example.com", 443, true},	  {"api.example.com", 8443, false},
+		{"www.example.com", 443, false},  {"example.com", 443, false},
+		{"login.example.com", 443, true}, {"login.example.com", 80, false},
+	};
+	static const char *const fields[] = {"x-guess", SECRET, NULL};
+	struct rig r;
+	struct err e;
+
+	rig_begin(&r, "  - {host: api.example.com, header: X-A, value: '${secret}', from: 'env:T', "
+		      "refresh: {url: 'https://login.example.com/token', client_id: me}}\n");
+	rig_put(&r, 0, SECRET);
+	assert_int_equal(vault_put(r.v, 0, PART_VALUE, span_of_string("access-token"), 0, &e), 0);
+	for (size_t i = 0; i < sg_array_len(rows); i++) {
+		const struct message *request = request_to(rows[i].host, rows[i].port);
+		struct mask *m;
+
+		answer(&r, fields);
+		m = mask_new(r.v, request, &r.m);
+		assert_int_equal(m != NULL, rows[i].masked);
+		mask_free(m);
+		vault_mask_head(r.v, request, &r.m);
+		assert_int_equal(rig_holds(&r, SECRET), !rows[i].masked);
+	}
+	rig_end(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -287,6 +338,7 @@ int main(void)
 		cmocka_unit_test(text_is_told_by_its_type),
 		cmocka_unit_test(fields_of_answers_and_trailers_are_masked),
 		cmocka_unit_test(every_part_is_masked),
+		cmocka_unit_test(an_answer_of_another_server_says_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

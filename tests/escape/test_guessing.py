@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A server of the agent's own, allowed and seen, that sends guesses of a secret: what is masked, or held
+back to be masked, must not say whether a guess was right."""
+
+import asyncio
+import threading
+
+from internet.web import Response
+
+NAME, OWN, SECRET = "api.example.com", "own.example.net", "s3cret-0123456789"
+POLICY = f"""network: deny
+allow: [{NAME}, {OWN}]
+inspect: [{OWN}]
+credentials:
+  - {{host: {NAME}, header: Authorization, value: "Bearer ${{secret}}", from: "env:TEST_SECRET"}}
+"""
+
+# What has come of an answer while its server waits.
+READ = """
+import ssl
+s = ssl.create_default_context().wrap_socket(dial(sys.argv[1], 443), server_hostname=sys.argv[1])
+s.sendall(f"GET /{sys.argv[2]} HTTP/1.1\\r\\nHost: {sys.argv[1]}\\r\\n\\r\\n".encode())
+s.settimeout(0.5)
+got = b""
+try:
+    while data := s.recv(65536): got += data
+except OSError: pass
+report(got=got.partition(b"\\r\\n\\r\\n")[2].decode())
+"""
+
+
+def test_no_guess_is_answered(world, sandgate):
+    over = threading.Event()
+
+    async def guess(text):
+        yield text.encode()
+        while not over.is_set():
+            await asyncio.sleep(0.01)
+
+    world.site(OWN, handler=lambda rq: Response(guess(rq.target[1:]), headers=[("Content-Type", "text/plain")]))
+    site = world.site(NAME)
+    box = sandgate.box("--policy", "policy.yaml", files={"policy.yaml": POLICY}, env={"TEST_SECRET": SECRET})
+    assert box.curl(f"https://{NAME}/").ok and site.requests[-1].header("authorization") == f"Bearer {SECRET}"
+    try:
+        for text in (SECRET[:8], "s3cret-x", SECRET[:1], "x", SECRET[:-1], SECRET, "czNjcmV0LTAxMjM0NTY3"):
+            got = box.python(READ, OWN, text).json["got"]
+            assert got.split("\r\n")[1] == text, (text, got)
+    finally:
+        over.set()
+
+
+def test_nor_in_a_field(world, sandgate):
+    world.site(OWN, handler=lambda rq: Response("ok", headers=[("X-Guess", rq.target[1:])]))
+    world.site(NAME)
+    box = sandgate.box("--policy", "policy.yaml", files={"policy.yaml": POLICY}, env={"TEST_SECRET": SECRET})
+    assert box.curl(f"https://{NAME}/").ok
+    assert f"x-guess: {SECRET}" in box.curl(f"https://{OWN}/{SECRET}", "-i").out.lower()
