@@ -118,6 +118,14 @@ def test_a_placeholder_stands_in_the_environment_and_goes_nowhere_else(sandgate,
         done = box.curl(url, "-i", *more)
         assert " 403 " in status_line(done) and "sandgate-reason: credential-refused" in done.out, (url, more, done)
     assert (len(other.requests), len(api.requests)) == before
+    for command in (("net", "log"), ("audit", "show")):
+        def noted():
+            return [e for e in sandgate(*command, box.name, "--json").lines if e.get("reason") == "credential-refused"]
+        wait_until(lambda: len(noted()) == 7, 10, f"what {command} has")
+        assert {(e["action"], e["name"], e["status"]) for e in noted()} == {
+            ("sandgate.egress.deny", OTHER, 403), ("sandgate.egress.deny", API, 403)}
+        # What is refused for its place is not shown either, where a path has it.
+        assert placeholder not in str(noted())
 
 
 def test_an_echo_is_masked(sandgate, api):
