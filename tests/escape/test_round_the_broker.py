@@ -71,7 +71,7 @@ def target(world):
 def box_at(sandgate, base, site, port=443, more=""):
     text = BASES.get(base, base).format(name=NAME, other=OTHER, address=site.addresses[0])
     text += CREDENTIAL.format(name=NAME, port=port) + more
-    box = sandgate.box("--as-root", "--policy", "policy.yaml", files={"policy.yaml": text},
+    box = sandgate.box("--as-root", "--yes", "--policy", "policy.yaml", files={"policy.yaml": text},
                        env={"TEST_SECRET": SECRET})
     box.run(f"getent ahostsv4 {NAME}; getent ahostsv4 {OTHER}")
     return box
