@@ -42,15 +42,10 @@ static bool read_greeting(struct flow *fl, struct span seen)
 	struct buf none = {.p = chosen, .n = sizeof(chosen), .cap = sizeof(chosen)};
 	enum socks_method method;
 	size_t n;
+	enum socks_result got = socks_greeting_read(seen, &n, &method);
 
-	switch (socks_greeting_read(seen, &n, &method)) {
-	case SOCKS_MORE:
-		return false;
-	case SOCKS_WRONG:
-		return refuse_protocol(fl);
-	case SOCKS_WHOLE:
-		break;
-	}
+	if (got != SOCKS_WHOLE)
+		return got == SOCKS_WRONG && refuse_protocol(fl);
 	if (method == SOCKS_NO_METHOD) {
 		proxy_finish(fl, &none);
 		return false;
@@ -64,15 +59,10 @@ static bool read_password(struct flow *fl, struct span seen)
 {
 	static const uint8_t accepted[2] = {1, 0};
 	size_t n;
+	enum socks_result got = socks_password_read(seen, &n);
 
-	switch (socks_password_read(seen, &n)) {
-	case SOCKS_MORE:
-		return false;
-	case SOCKS_WRONG:
-		return refuse_protocol(fl);
-	case SOCKS_WHOLE:
-		break;
-	}
+	if (got != SOCKS_WHOLE)
+		return got == SOCKS_WRONG && refuse_protocol(fl);
 	proxy_of(fl)->phase = PROXY_REQUEST;
 	return take_and_tell(fl, n, accepted);
 }

@@ -12,7 +12,7 @@ import pytest
 
 from internet.web import Response
 from program import Kept, wait_until
-from test_sealer import (FLOOD, SCAN, actions, counted, entries, gate, head_of, process,  # noqa: F401
+from test_sealer import (FLOOD, SCAN, actions, counted, entries, gate, goes_on, head_of, process,  # noqa: F401
                          small_disk, totals, verified)
 
 BOTH = pytest.mark.parametrize("person", ["dev", "root"])
@@ -344,14 +344,7 @@ def test_kills_of_all_processes_under_requests(world, sandgate, made):
         kills += 1
         for client in clients:
             client.wait(30)
-        if last:
-            wait_until(lambda: not os.path.exists(f"/proc/{last}"), 20, "the sealer's end")
-        verified(one)
-        one.start()
-        wait_until(lambda: actions(one, "sandgate.sandbox.start")[-1].get("totals") is not None, 10, "totals")
-        now = sum(totals(one).values())
-        assert now > before
-        before = now
+        before = goes_on(one, last, before)
     assert kills >= 27
     one.stop()
     assert totals(one) == accounted(one)

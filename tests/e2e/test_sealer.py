@@ -190,6 +190,19 @@ def test_a_sealer_that_cannot_live_ends_the_sandbox(world, sandgate, started):
     verified(one)
 
 
+def goes_on(one, last, before):
+    """Its supervisor was killed, and `last` was its sealer: the log holds, and the next start counts on from the
+    totals. What they are now."""
+    if last:
+        wait_until(lambda: not os.path.exists(f"/proc/{last}"), 20, "the sealer's end")
+    verified(one)
+    one.start()
+    wait_until(lambda: actions(one, "sandgate.sandbox.start")[-1].get("totals") is not None, 10, "totals")
+    now = sum(totals(one).values())
+    assert now > before
+    return now
+
+
 @pytest.mark.slow
 def test_fifty_kills_under_refusals(world, sandgate, started):
     """kill -9 of sealer, gate and supervisor while the sandbox is refused as fast as it can try. After
@@ -212,14 +225,7 @@ def test_fifty_kills_under_refusals(world, sandgate, started):
         os.kill(one.supervisor, signal.SIGKILL)
         kills["supervisor"] += 1
         pending.wait(30)
-        if sealer:
-            wait_until(lambda: not os.path.exists(f"/proc/{sealer}"), 20, "the sealer's end")
-        verified(one)
-        one.start()
-        wait_until(lambda: actions(one, "sandgate.sandbox.start")[-1].get("totals") is not None, 10, "totals")
-        now = sum(totals(one).values())
-        assert now > before
-        before = now
+        before = goes_on(one, sealer, before)
     assert sum(kills.values()) >= 45, kills
     one.stop()
     written, suppressed = refused(one)
