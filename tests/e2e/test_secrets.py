@@ -59,6 +59,18 @@ def test_its_place_inside_is_taken_by_a_placeholder(world, sandgate):
                    "the next broker")
 
 
+def test_a_kept_sandbox_has_it_at_each_start(world, started):
+    """What `exec` runs finds the placeholder, and what it sends has the secret."""
+    site = world.site(NAME)
+    one = started("--policy", policy(world, script(world, f"echo {SECRET}")))
+    for _ in range(2):
+        assert one.exec("echo $API_KEY").out.startswith("sandgate-placeholder-")
+        assert one.exec(f'curl -sS -H "X-Key: $API_KEY" https://{NAME}/').ok and key_of(site) == SECRET
+        assert SECRET not in one.exec("env; cat /proc/*/environ 2>/dev/null").out
+        one.stop()
+        one.start()
+
+
 def test_a_source_that_fails_is_said_and_nothing_is_sent(world, sandgate, started):
     """To the client in its answer, to the person outside, and in the audit log."""
     site = world.site(NAME)
