@@ -20,6 +20,14 @@ static bool is_safe(const struct asked *a)
 	return has_method(a, "GET") || has_method(a, "HEAD");
 }
 
+/* A GET may have one, and some servers read it. */
+static bool has_body(const struct asked *a)
+{
+	const struct message *m = a->request;
+
+	return m->body == MESSAGE_BODY_STREAM || (m->body == MESSAGE_BODY_LENGTH && m->length > 0);
+}
+
 static bool has_query(const struct asked *a)
 {
 	return strchr(a->destination->path, '?') != NULL;
@@ -90,7 +98,7 @@ static enum admits check_graphql_query(const struct asked *a, const char **why)
 	if (has_query(a))
 		return fail(why, "a query of GraphQL is read from the body only");
 	if (is_safe(a))
-		return ADMITS;
+		return has_body(a) ? fail(why, "a GET of GraphQL has no body") : ADMITS;
 	there = read_body(a, why);
 	if (there != ADMITS_NOT && !may_be_json(a))
 		return fail(why, "its content-type is not application/json");
@@ -130,7 +138,7 @@ static enum admits check_scope(const struct asked *a, enum scope_width width, co
 	enum admits there;
 
 	if (is_safe(a))
-		return scope_is_within(query, width)
+		return !has_body(a) && scope_is_within(query, width)
 			       ? ADMITS
 			       : fail(why, "the token that it asks for could do more");
 	there = read_body(a, why);
