@@ -4,6 +4,7 @@
 `dev` is an ordinary user, `root` the administrator. Their homes hold what a sandbox must not see.
 """
 
+import contextlib
 import os
 import re
 import shlex
@@ -110,6 +111,14 @@ class Machine:
         text += f"options {options}\n" if options else ""
         text += f"search {search}\n" if search else ""
         self.replace("/etc/resolv.conf", text)
+
+    def forget_trust(self):
+        """What sandgate has been told to trust, and what was shared: no test inherits another's."""
+        def remove():
+            for folder in "/home/dev/.local/state/sandgate", "/var/lib/sandgate":
+                with contextlib.suppress(OSError):
+                    os.unlink(f"{folder}/trust.json")
+        self.place.call(remove)
 
     def new_work(self, person="dev"):
         """An empty working directory that belongs to the person."""

@@ -147,6 +147,7 @@ class World:
         self._servers.clear()
         while self._at_reset:
             self._at_reset.pop()()
+        self.machine.forget_trust()
         self.zone.clear()
         self.capture.clear()
 
