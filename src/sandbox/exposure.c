@@ -8,6 +8,8 @@
 
 #include "base/compiler.h"
 
+extern char **environ;
+
 /* Where nothing can be kept nothing was recorded, the folder that this was started in included. */
 static void take_workdir(struct exposure *x)
 {
@@ -65,4 +67,51 @@ char *exposure_clean_path(const struct exposure *x)
 		if (is_own_folder(x, one))
 			sprintf(out + strlen(out), "%s%s", *out ? ":" : "", one);
 	return out;
+}
+
+/* "/a:/b", "--require /a", "dir=/a": what begins with a slash behind any of these is a path. */
+static bool names_some(const struct exposure *x, const char *value)
+{
+	static const char between[] = " \t:;,='\"";
+
+	for (size_t n; *value; value += n + (value[n] != 0)) {
+		char path[PATH_MAX];
+
+		n = strcspn(value, between);
+		/* What is too long for a path is none. */
+		if (value[0] != '/' || n >= sizeof(path))
+			continue;
+		memcpy(path, value, n);
+		path[n] = 0;
+		if (!is_own_folder(x, path))
+			return true;
+	}
+	return false;
+}
+
+/* The list that `at` lies in is as it was, or the next one has come to its place. */
+static int drop_exposed(const struct exposure *x, char **at)
+{
+	char *value = strchr(*at, '=');
+	_cleanup_free_ char *name = value ? strndup(*at, (size_t)(value - *at)) : NULL;
+
+	if (!value || strcmp(name ? name : "", "PATH") == 0 || !names_some(x, value + 1))
+		return 0;
+	return name ? unsetenv(name) : -1;
+}
+
+int exposure_clean_environment(const struct exposure *x)
+{
+	_cleanup_free_ char *path = exposure_clean_path(x);
+
+	if (!path || setenv("PATH", path, 1))
+		return -1;
+	for (char **at = environ; at && *at;) {
+		const char *before = *at;
+
+		if (drop_exposed(x, at))
+			return -1;
+		at += *at == before;
+	}
+	return 0;
 }

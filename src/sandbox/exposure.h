@@ -31,4 +31,11 @@ bool exposure_has(const struct exposure *x, const char *path);
  */
 char *exposure_clean_path(const struct exposure *x);
 
+/*
+ * This process's environment, for a program of the person's: PATH so, and without any variable that
+ * names a path there, PYTHONPATH or NODE_OPTIONS for instance, by which the agent's code would be
+ * loaded. 0, or -1 without memory.
+ */
+int exposure_clean_environment(const struct exposure *x) sg_must_check;
+
 #endif

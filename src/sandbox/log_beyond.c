@@ -41,12 +41,11 @@ static void tell_host(json_t *entry, const char *checkpoint)
 
 static int use_own_path(const struct exposure *x, const struct audit_anchor *anchor, struct err *e)
 {
-	_cleanup_free_ char *path = exposure_clean_path(x);
 	const char *program = anchor->command ? anchor->command[0] : "";
 
 	if (program[0] == '/' && exposure_has(x, program))
 		return err_set(e, "audit.anchor: %s: a sandbox may write it", program);
-	if (!path || setenv("PATH", path, 1) || chdir("/"))
+	if (exposure_clean_environment(x) || chdir("/"))
 		return err_set(e, "audit.anchor: %s", err_why(errno));
 	return 0;
 }

@@ -58,22 +58,17 @@ static bool find_program(const struct secret_command *c, const char *path, char 
 
 /* ---- Starting ---- */
 
-struct program {
-	char file[PROGRAM_MAX];
-	char *path; /* its PATH */
-};
-
-static int set_environment(const struct secret_command *c, const struct program *p)
+static int set_environment(const struct secret_command *c)
 {
-	int rc = setenv("PATH", p->path, 1);
+	int rc = exposure_clean_environment(c->exposure);
 
 	for (const char *const *one = c->env; rc == 0 && one && *one; one++)
 		rc = putenv((char *)*one);
 	return rc;
 }
 
-sg_noreturn static void become(const struct program *p, const struct secret_command *c, int in,
-			       int out, int said)
+sg_noreturn static void become(const char *program, const struct secret_command *c, int in, int out,
+			       int said)
 {
 	sigset_t none;
 
@@ -83,9 +78,9 @@ sg_noreturn static void become(const struct program *p, const struct secret_comm
 	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(said, 2) < 0 || close_range(3, ~0u, 0) ||
-	    chdir("/") || set_environment(c, p))
+	    chdir("/") || set_environment(c))
 		_exit(126);
-	execv(p->file, (char *const *)c->argv);
+	execv(program, (char *const *)c->argv);
 	_exit(126);
 }
 
@@ -112,7 +107,7 @@ static void set_nonblocking(int fd)
 	fcntl(fd, F_SETFL, O_NONBLOCK);
 }
 
-static int start(struct running *r, const struct program *p, const struct secret_command *c,
+static int start(struct running *r, const char *program, const struct secret_command *c,
 		 struct err *e)
 {
 	_cleanup_fd_ int in = open_input(c->input), out = -1, said = -1;
@@ -132,7 +127,7 @@ static int start(struct running *r, const struct program *p, const struct secret
 	if (r->pid < 0)
 		return err_set(e, "cannot be run: %s", err_why(errno));
 	if (r->pid == 0)
-		become(p, c, in, out, said);
+		become(program, c, in, out, said);
 	setpgid(r->pid, r->pid);
 	r->end = pidfd_open_child(r->pid);
 	return 0;
@@ -286,15 +281,15 @@ int secret_command_run(const struct secret_command *c, struct buf *out, struct e
 {
 	struct running r = {.out = -1, .said = -1, .end = -1, .to = out};
 	_cleanup_free_ char *path = exposure_clean_path(c->exposure);
-	struct program p = {.path = path};
+	char program[PROGRAM_MAX];
 	size_t before = out->n;
 	int rc;
 
 	if (!path)
 		return err_set(e, "cannot be run: out of memory");
-	if (!find_program(c, path, p.file))
+	if (!find_program(c, path, program))
 		return -ENOENT;
-	rc = start(&r, &p, c, e);
+	rc = start(&r, program, c, e);
 	if (rc == 0)
 		rc = finish(&r, read_all(&r, c->timeout_ms), c->timeout_ms, e);
 	close_end(&r.out);

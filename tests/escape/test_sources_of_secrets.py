@@ -88,6 +88,29 @@ def test_programs_are_not_taken_from_the_folder_of_the_agent(world, sandgate, ma
         world.machine.run(f"rm -f {link}")
 
 
+@pytest.mark.parametrize("variable, value", [
+    ("PYTHONPATH", "/usr/lib/nothing:{cwd}"), ("LD_PRELOAD", "{cwd}/planted.so"), ("BASH_ENV", "{cwd}/planted.sh")])
+def test_nothing_of_the_agents_is_loaded_into_one(world, sandgate, mark, variable, value):
+    """Variables of a developer's shell that lead into the project."""
+    site = world.site(NAME)
+    cwd, script = world.machine.new_work(sandgate.person), f"{home_of(sandgate)}/give"
+    world.machine.write(script, "#!/bin/bash\n"
+                        f"test -z \"${variable}\" || touch {mark}\n"
+                        "exec python3 -c 'import base64; print(base64.b64decode(b\"czNjcmV0LTAxMjM0NTY3ODk=\").decode())'\n",
+                        sandgate.person, 0o700)
+    env = world.machine.environment(sandgate.person, **{variable: value.format(cwd=cwd)})
+    try:
+        box = sandgate.box("--policy", "policy.yaml", cwd=cwd, env=env,
+                           files={"policy.yaml": credential(f"command:{script}")})
+        assert box.run(f"echo 'import os; os.system(\"touch {mark}\")' > base64.py; "
+                       f"echo 'touch {mark}' > planted.sh").ok
+        assert box.curl(f"https://{NAME}/").ok
+        assert site.requests[-1].header("x-key") == SECRET
+        assert not is_there(world, mark)
+    finally:
+        world.machine.run(f"rm -f {script}")
+
+
 def test_a_program_that_the_agent_may_write_is_not_run(world, sandgate, mark):
     site = world.site(NAME)
     cwd = world.machine.new_work(sandgate.person)
