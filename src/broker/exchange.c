@@ -204,6 +204,12 @@ static void clean_answer(struct live_exchange *l, struct message *answer)
 	message_remove(answer, "alt-svc");
 	if (!vault)
 		return;
+	/*
+	 * A session that is given for the secret does what the secret does, at other hosts of its
+	 * domain as well; to this one the sandbox may bring none (carrier.h).
+	 */
+	if (l->credential)
+		message_remove(answer, "set-cookie");
 	vault_mask_head(vault, &l->request, answer);
 	if (is_final(answer) && answer->status != STATUS_SWITCHING)
 		l->mask.mask = mask_new(vault, &l->request, answer);

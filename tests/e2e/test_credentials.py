@@ -147,6 +147,16 @@ def test_an_echo_that_says_to_be_something_else_is_masked(world, sandgate, field
     assert done.out == f"got Bearer {'*' * len(SECRET)}", done
 
 
+def test_a_session_that_is_given_for_it_stays_outside(world, sandgate):
+    """The agent could bring it to another host of the domain, or to a path that the credential is not for."""
+    world.site(API, handler=lambda rq: Response("ok", headers=[
+        ("Set-Cookie", "session=as-good-as-it; Domain=example.com"), ("Set-Cookie", "b=2"), ("X-Other", "kept")]))
+    box = box_of(sandgate, BEARER % ", paths: [/mine]")
+    out = box.curl(f"https://{API}/mine", "-i").out.lower()
+    assert "x-other: kept" in out and "cookie" not in out and "as-good-as-it" not in out, out
+    assert "set-cookie: session=" in box.curl(f"https://{API}/else", "-i").out.lower()
+
+
 def test_a_redirect_gets_none(world, sandgate, other):
     site = world.site(API, handler=lambda rq: Response(status=302, headers=[("Location", f"https://{OTHER}/taken")]))
     box = box_of(sandgate, BEARER % "")
