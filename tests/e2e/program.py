@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The program under test, used through its command line alone."""
 
-import base64
 import fcntl
 import itertools
 import json
@@ -409,10 +408,6 @@ def descendants(pid):
         found.append(one)
         todo += children.get(one, [])
     return found
-
-
-def encoded(data):
-    return base64.b64encode(data).decode()
 
 
 def wait_until(true, timeout=10, what="it"):
