@@ -27,12 +27,16 @@ enum credential_result {
 enum credential_result vault_apply(struct vault *v, struct message *request, const char **which);
 
 /*
- * Masks echoes in an answer's fields, and in bodies that are text or have a length, octet run by octet
- * run (first 64 KiB): of the secrets that are bound to the server of its request. In the answers of
- * others nothing is touched: they could be guesses, and what becomes of one says whether it is right.
+ * Masks echoes in an answer's fields, and in bodies that are text or have a length, octet run by
+ * octet run (first 64 KiB): of the secrets that are bound to the server of its request. In the
+ * answers of others nothing is touched: they could be guesses, and what becomes of one says whether
+ * it is right.
  */
 void vault_mask_head(struct vault *v, const struct message *request, struct message *answer);
-/* The same of all secrets, in one text that no more comes of; octets from what is returned on may begin an echo. */
+/*
+ * The same of all secrets, in one text that no more comes of; octets from what is returned on may
+ * begin an echo.
+ */
 size_t vault_mask_text(const struct vault *v, uint8_t *text, size_t n);
 struct mask; /* state over one body: an echo may lie across two runs */
 /* NULL: nothing to mask. */

@@ -45,8 +45,8 @@ void live_judge_head(struct live_exchange *l);
 /* The same with what was collected of its body. */
 void live_judge_collected(struct live_exchange *l);
 /*
- * The same by another policy, with the body that decided. What was answered already is cut, and so is
- * what got a credential that is no more.
+ * The same by another policy, with the body that decided. What was answered already is cut, and so
+ * is what got a credential that is no more.
  */
 void live_judge_again(struct live_exchange *l);
 /* Sends what was admitted, if it can be now. */

@@ -171,8 +171,8 @@ static bool is_text_type(struct span type)
 }
 
 /*
- * A type and a coding are what the server says, and may be what the client asked it to say. Where the
- * length is known all is masked. Else a client may wait for an octet that is held back before it
+ * A type and a coding are what the server says, and may be what the client asked it to say. Where
+ * the length is known all is masked. Else a client may wait for an octet that is held back before it
  * goes on, as calls of gRPC do; text ends its parts with what begins no secret.
  */
 static bool is_masked(const struct message *answer)

@@ -122,8 +122,8 @@ static inline bool vault_set_has(const struct vault_set *s, size_t i)
 }
 
 /*
- * Those that the request of the last vault_apply() got. When one of them is taken away its secret is
- * wiped, and an answer that repeats it could not be masked any more.
+ * Those that the request of the last vault_apply() got. When one of them is taken away its secret
+ * is wiped, and an answer that repeats it could not be masked any more.
  */
 struct vault_set vault_uses(const struct vault *v);
 /* Are all of them in the policy? */

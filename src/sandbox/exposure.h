@@ -25,8 +25,8 @@ void exposure_free(struct exposure *x);
 bool exposure_has(const struct exposure *x, const char *path);
 
 /*
- * PATH without the entries that lead there: what is found along it, by a program that is started with
- * it as well, is not the agent's. Relative entries lead to whatever folder this was started in.
+ * PATH without the entries that lead there: what is found along it, by a program that is started
+ * with it as well, is not the agent's. Relative entries lead to whatever folder this was started in.
  * Allocated; NULL without memory.
  */
 char *exposure_clean_path(const struct exposure *x);

@@ -50,7 +50,7 @@ static int use_own_path(const struct exposure *x, const struct audit_anchor *anc
 	return 0;
 }
 
-/* The command is run as the person: it must not be found in a folder of an agent, nor run in one. */
+/* The command is run as the person: not found in a folder of an agent, nor run in one. */
 static int stand_apart(const struct audit_anchor *anchor, struct err *e)
 {
 	struct exposure x;

@@ -18,8 +18,10 @@ struct secret_command {
 
 /*
  * Appends its standard output. It is run in "/", with a PATH that leads to no folder of a sandbox:
- * neither it nor what it starts by a name is the agent's, and no configuration beside it is. 0; -ENOENT when there is no such program but one that a sandbox may have written; -1 with why: its status
- * and the last line that it printed on standard error, or that it took too long, and then it was
+ * neither it nor what it starts by a name is the agent's, and no configuration beside it is.
+ *
+ * 0; -ENOENT when there is no such program but one that a sandbox may have written; -1 with why: its
+ * status and the last line that it printed on standard error, or that it took too long, and then it was
  * ended with all that it started.
  */
 int secret_command_run(const struct secret_command *c, struct buf *out,

@@ -173,8 +173,8 @@ static int keep_password(struct buf *out, size_t before, struct err *e)
 }
 
 /*
- * The first three: nobody is asked in the middle of a request. GIT_DIR would name a repository, whose
- * configuration may be an agent's.
+ * The first three: nobody is asked in the middle of a request. GIT_DIR would name a repository,
+ * whose configuration may be an agent's.
  */
 static int read_git(const struct reading *r, const char *site, struct buf *out, struct err *e)
 {

@@ -10,12 +10,12 @@
  * Standard output has a line of JSON for each thing that happens, first
  * {"op":"ready","authority":PEM,"pid":…,"ports":[…]}, at the end {"op":"ended","status":…}.
  * Standard input takes lines: an object is asked of the broker, "policy FILE GENERATION" hands it
- * another policy, "secret CREDENTIAL TEXT" a secret ("client-secret" its client's, "parent-secret" the
- * parent proxy's), "raw HEX" is
- * said by the gate, "tunnel PORT WHAT..." asks for tunnels on a connection to that port of 127.0.0.1:
- * each WHAT is "ask", or octets in hexadecimal that are sent before. The parent proxy is at
- * 127.0.0.1:PARENT_PORT, a variable. "records" prints what it noted, "gate" closes the gate's socket, "new-gate"
- * hands in that of the next. The broker is stopped at its end.
+ * another policy, "secret CREDENTIAL TEXT" a secret ("client-secret" its client's, "parent-secret"
+ * the parent proxy's), "raw HEX" is said by the gate, "tunnel PORT WHAT..." asks for tunnels on a
+ * connection to that port of 127.0.0.1: each WHAT is "ask", or octets in hexadecimal that are sent
+ * before. The parent proxy is at 127.0.0.1:PARENT_PORT, a variable. "records" prints what it noted,
+ * "gate" closes the gate's socket, "new-gate" hands in that of the next. The broker is stopped at
+ * its end.
  */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -301,7 +301,7 @@ static void a_source_that_fails_is_a_failure(void **state)
 	assert_non_null(strstr(why.text, "it ended with status 1"));
 }
 
-/* A broker that was taken over: what it says is kept as far as a message goes, and told once a minute. */
+/* One that was taken over: what it says is kept as far as a message goes, and told once a minute. */
 static void a_broker_that_never_stops_complaining(void **state)
 {
 	static char text[200000], message[200100];
