@@ -73,7 +73,6 @@ struct parent {
 	struct broker *broker;
 	enum password_state password;
 	mono_t retry_at; /* PASSWORD_FAILED */
-	bool has_user;
 	char user[PARENT_USER_MAX + 1];
 	struct endpoint at[PARENT_ADDRESSES_MAX];
 	size_t n_at;
