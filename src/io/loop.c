@@ -104,11 +104,12 @@ void loop_remove(struct loop *l, struct watch *w)
 
 void loop_close(struct loop *l, struct watch *w)
 {
-	if (w->fd < 0)
+	int fd = w->fd;
+
+	if (fd < 0)
 		return;
-	strike_from_batch(l, w);
-	close(w->fd);
-	w->fd = -1;
+	loop_remove(l, w);
+	close(fd);
 }
 
 static void heap_place(struct loop *l, struct timer *t, uint32_t slot)

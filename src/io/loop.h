@@ -42,7 +42,11 @@ void loop_free(struct loop *l);
 int loop_add(struct loop *l, struct watch *w, int fd, uint32_t events) sg_must_check;
 int loop_modify(struct loop *l, struct watch *w, uint32_t events) sg_must_check;
 void loop_remove(struct loop *l, struct watch *w);
-/* Removes and closes the descriptor. It must be the only reference to it: closing takes it out. */
+/*
+ * Removes and closes the descriptor. Closing alone would take it out only where no other process has
+ * it (epoll(7)): one that passed it on a moment ago may not have closed its own, and what comes then
+ * would be told to memory that was given back.
+ */
 void loop_close(struct loop *l, struct watch *w);
 
 /* Sets or moves. False when max_timers are set already. */

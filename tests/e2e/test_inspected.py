@@ -231,7 +231,7 @@ for n in range(int(sys.argv[1])):
     whole += c.getresponse().read() == bytes(i % 251 for i in range(n * 37 % 40000))
 report(whole=whole)
 """, ENDING, timeout=300)
-    assert got.json == {"whole": ENDING}, got
+    assert got.ok and got.json == {"whole": ENDING}, got
 
 
 def test_a_client_that_has_said_all_gets_the_whole_answer(world, sandgate):

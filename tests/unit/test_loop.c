@@ -99,6 +99,37 @@ static void a_watch_removed_in_the_batch_is_not_called(void **state)
 
 static int turns;
 
+static void must_not_be_called(struct watch *w, uint32_t events)
+{
+	n_called++;
+}
+
+static void stop(struct timer *t)
+{
+	loop_stop(loop);
+}
+
+/* As of a socket that another process has passed on and not closed yet. */
+static void a_watch_of_a_shared_descriptor_is_not_called(void **state)
+{
+	struct timer t = {.expired = stop};
+	int pipes[2], other;
+
+	assert_int_equal(pipe(pipes), 0);
+	other = dup(pipes[0]);
+	first = (struct watch){.ready = must_not_be_called};
+	assert_int_equal(loop_add(loop, &first, pipes[0], EPOLLIN), 0);
+	n_called = 0;
+	loop_close(loop, &first);
+	assert_int_equal(first.fd, -1);
+	assert_int_equal(write(pipes[1], "x", 1), 1);
+	assert_true(loop_timer_set(loop, &t, mono_now()));
+	assert_int_equal(loop_run(loop), 0);
+	assert_int_equal(n_called, 0);
+	close(other);
+	close(pipes[1]);
+}
+
 static void count_turns(void *ctx)
 {
 	if (++turns < 3)
@@ -126,6 +157,8 @@ int main(void)
 						make, drop),
 		cmocka_unit_test_setup_teardown(a_timer_too_many_is_refused, make, drop),
 		cmocka_unit_test_setup_teardown(a_watch_removed_in_the_batch_is_not_called, make,
+						drop),
+		cmocka_unit_test_setup_teardown(a_watch_of_a_shared_descriptor_is_not_called, make,
 						drop),
 		cmocka_unit_test_setup_teardown(a_poked_loop_does_not_wait, make, drop),
 	};
