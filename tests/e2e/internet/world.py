@@ -133,6 +133,7 @@ class World:
     def close(self):
         self.reset()
         asyncio.run_coroutine_threadsafe(_closed(self._dns), self.loop).result(5)
+        asyncio.run_coroutine_threadsafe(_cancelled(), self.loop).result(5)
         self.capture.close()
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join()
@@ -305,6 +306,14 @@ def without_late_resets(packets, earlier, since):
     begun, begun_anew = ({_connection(p) for p in part if p.protocol == TCP and (p.flags or 0) & SYN}
                          for part in (earlier, since))
     return [p for p in packets if not (_is_reset(p) and _connection(p) in begun - begun_anew)]
+
+
+async def _cancelled():
+    """What serves a connection whose client has not ended it."""
+    rest = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in rest:
+        task.cancel()
+    await asyncio.gather(*rest, return_exceptions=True)
 
 
 async def _closed(server):
