@@ -110,9 +110,10 @@ static inline bool rig_holds(const struct rig *r, const char *text)
 	size_t n = strlen(text);
 
 	for (size_t i = 0; i < r->m.n_fields; i++)
-		if (memmem(r->m.fields[i].value.p, r->m.fields[i].value.n, text, n))
+		if (r->m.fields[i].value.n &&
+		    memmem(r->m.fields[i].value.p, r->m.fields[i].value.n, text, n))
 			return true;
-	return memmem(r->m.path.p, r->m.path.n, text, n) != NULL;
+	return r->m.path.n && memmem(r->m.path.p, r->m.path.n, text, n);
 }
 
 #endif
