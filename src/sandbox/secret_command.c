@@ -67,8 +67,8 @@ static int set_environment(const struct secret_command *c)
 	return rc;
 }
 
-sg_noreturn static void become(const char *program, const struct secret_command *c, int in, int out,
-			       int said)
+sg_noreturn static void become(const char *program, const struct secret_command *c, pid_t reader,
+			       int in, int out, int said)
 {
 	sigset_t none;
 
@@ -76,7 +76,8 @@ sg_noreturn static void become(const char *program, const struct secret_command 
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
 	setpgid(0, 0);
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != reader)
+		_exit(126);
 	if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(said, 2) < 0 || close_range(3, ~0u, 0) ||
 	    chdir("/") || set_environment(c))
 		_exit(126);
@@ -111,6 +112,7 @@ static int start(struct running *r, const char *program, const struct secret_com
 		 struct err *e)
 {
 	_cleanup_fd_ int in = open_input(c->input), out = -1, said = -1;
+	const pid_t self = getpid();
 	int a[2], b[2];
 
 	if (in < 0 || pipe2(a, O_CLOEXEC))
@@ -127,7 +129,7 @@ static int start(struct running *r, const char *program, const struct secret_com
 	if (r->pid < 0)
 		return err_set(e, "cannot be run: %s", err_why(errno));
 	if (r->pid == 0)
-		become(program, c, in, out, said);
+		become(program, c, self, in, out, said);
 	setpgid(r->pid, r->pid);
 	r->end = pidfd_open_child(r->pid);
 	return 0;
