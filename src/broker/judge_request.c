@@ -61,6 +61,21 @@ static void judge_operation(const struct asked *a, struct request_verdict *out)
 	out->operation = says_of(&x);
 }
 
+/* It carries anything in either direction: who may only read has none. */
+static bool is_websocket_refused(const struct asked *a, struct verdict *v)
+{
+	struct destination d = *a->destination;
+	struct verdict post;
+
+	if (!a->request->protocol.n)
+		return false;
+	d.method = "POST";
+	decide(a->judge->rules, a->judge->host, &d, &post);
+	if (!post.allow)
+		*v = post;
+	return !post.allow;
+}
+
 static void judge(const struct asked *a, struct request_verdict *out)
 {
 	const struct request_judge *j = a->judge;
@@ -71,6 +86,10 @@ static void judge(const struct asked *a, struct request_verdict *out)
 	decide(j->rules, j->host, d, &out->verdict);
 	if (!out->verdict.allow) {
 		refuse_by_rules(a, out);
+		return;
+	}
+	if (is_websocket_refused(a, &out->verdict)) {
+		refuse(out, out->verdict.reason, "a WebSocket needs GET and POST");
 		return;
 	}
 	narrow = verdict_is_by_permission(&out->verdict) &&

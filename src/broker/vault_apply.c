@@ -80,9 +80,13 @@ static bool is_ambiguous(const struct message *m)
 
 static bool is_bound(const struct applying *a, const struct credential *c)
 {
+	const struct message *m = a->m;
 	bool narrow = c->methods || c->paths;
 
-	return credential_is_for(c, a->m->method, a->m->path) && !(narrow && is_ambiguous(a->m));
+	/* A WebSocket is for writing as well. */
+	if (m->protocol.n && !credential_is_for(c, span_of_string("POST"), m->path))
+		return false;
+	return credential_is_for(c, m->method, m->path) && !(narrow && is_ambiguous(m));
 }
 
 static void find_bound(struct applying *a)

@@ -267,6 +267,9 @@ static struct verdict judge_request(struct flow *fl, const struct http_request *
 	memcpy(path, rq->path.p, rq->path.n);
 	path[rq->path.n] = 0;
 	v = judge_inside(fl, &rq->name, rq->method, path);
+	/* It carries anything in either direction: who may only read has none. */
+	if (v.allow && rq->websocket)
+		v = judge_inside(fl, &rq->name, "POST", path);
 	if (v.allow && v.by_default && carried_is_dodged(&c, &rq->name))
 		v = (struct verdict){.reason = REASON_SNI_MISMATCH};
 	return v;

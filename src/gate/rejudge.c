@@ -95,6 +95,12 @@ static bool is_due(const struct flow *fl)
 	return carried_is_owed(&c);
 }
 
+/* A WebSocket is for writing as well (inspect.c). */
+static const char *judged_method(const struct flow_http *h)
+{
+	return h->guard.phase == HTTP_PHASE_OPAQUE ? "POST" : h->method;
+}
+
 static struct verdict judge_open(const struct flow *fl)
 {
 	bool http = fl->inspection == INSPECT_HTTP;
@@ -108,7 +114,7 @@ static struct verdict judge_open(const struct flow *fl)
 		.inside = inside,
 		.by_proxy = fl->by_proxy,
 		.by_default = fl->by_default,
-		.method = http ? h->method : NULL,
+		.method = http ? judged_method(h) : NULL,
 		/* A cut path could pass for another: it counts as not seen. */
 		.path = http && !h->path_cut ? h->path : NULL,
 	};

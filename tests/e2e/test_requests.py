@@ -56,6 +56,19 @@ def test_methods_and_paths_of_rules(world, sandgate, scheme):
     assert READ in body and "method" in body, body
 
 
+@pytest.mark.parametrize("scheme", ["https", "http"])
+def test_a_websocket_is_for_who_may_write(world, sandgate, scheme):
+    """It is asked for by GET, and carries anything."""
+    read, opened = (world.site(name, handler=lambda rq: Response("hello")) for name in (READ, OPEN))
+    box = with_policy(sandgate, RULES)
+    for host, wanted in ((READ, "403"), (OPEN, "200")):
+        got = box.curl(f"{scheme}://{host}/v1/x", "--http1.1", "-i", "-H", "Connection: Upgrade", "-H",
+                       "Upgrade: websocket", "-H", "Sec-WebSocket-Version: 13", "-H",
+                       "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==").out
+        assert got.split()[1] == wanted, got
+    assert read.requests == [] and len(opened.requests) == 1
+
+
 def test_operations_of_a_permission_in_plain_http(world, sandgate):
     site = world.site("deb.debian" + ".org", handler=lambda rq: Response("hello"))
     box = sandgate.box("--net", "deny", "--allow", "install:system")

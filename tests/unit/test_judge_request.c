@@ -201,6 +201,33 @@ static void test_remedy_without_a_name(void **state)
 	message_free(&m);
 }
 
+/* It carries anything, so a rule for reading admits none. */
+static void test_websocket_by_rules(void **state)
+{
+	static const struct {
+		const char *policy;
+		enum judged_request what;
+	} rows[] = {
+		{"allow: [{host: a.example.com, methods: [GET, HEAD]}]", REQUEST_REFUSED},
+		{"allow: [{host: a.example.com, methods: [GET, POST]}]", REQUEST_ADMITTED},
+		{"allow: [a.example.com]", REQUEST_ADMITTED},
+		{"allow: [a.example.com]\ndeny: [{host: a.example.com, methods: [POST], ports: [80, 443]}]",
+		 REQUEST_REFUSED},
+	};
+	struct message m;
+
+	for (size_t i = 0; i < sg_array_len(rows); i++) {
+		char text[256];
+
+		snprintf(text, sizeof(text), "network: deny\n%s\n", rows[i].policy);
+		use(text);
+		request_of("GET", "a.example.com", "/x", "", &m);
+		m.protocol = span_of_string("websocket");
+		assert_int_equal(ask(&m, span_of(NULL, 0), false), rows[i].what);
+		message_free(&m);
+	}
+}
+
 /* ---- Against a reference ---- */
 
 /*
@@ -311,7 +338,7 @@ static bool check_holds(const struct operation *o, const struct question *q)
 
 	snprintf(word, sizeof(word), " %s ", o->check);
 	if (safe)
-		return strstr(q->target->holds, word) != NULL;
+		return strstr(q->target->holds, word) && !q->body->text;
 	return strstr(q->body->holds, word) && !strchr(q->target->path, '?');
 }
 
@@ -471,6 +498,7 @@ int main(void)
 		cmocka_unit_test(test_address),
 		cmocka_unit_test(test_address_of_the_connection),
 		cmocka_unit_test(test_remedy_without_a_name),
+		cmocka_unit_test(test_websocket_by_rules),
 		cmocka_unit_test(test_reference),
 	};
 

@@ -184,6 +184,24 @@ static void it_is_not_bound_to_what_names_another(void **state)
 	}
 }
 
+/* A WebSocket is asked for by GET, and carries anything. */
+static void for_a_websocket_it_is_bound_to_both(void **state)
+{
+	static const struct {
+		const char *more;
+		bool bound;
+	} rows[] = {{", methods: [GET]", false}, {", methods: [GET, POST]", true}, {"", true}};
+	struct rig r;
+
+	for (size_t i = 0; i < sg_array_len(rows); i++) {
+		bearer(&r, rows[i].more);
+		rig_ask(&r, "GET", "https://api.example.com/v1/a", NULL);
+		r.m.protocol = span_of_string("websocket");
+		assert_int_equal(rig_apply(&r) == CREDENTIAL_INJECTED, rows[i].bound);
+		rig_end(&r);
+	}
+}
+
 /* The answer to TRACE is the request. */
 static void it_is_not_traced(void **state)
 {
@@ -681,6 +699,7 @@ int main(void)
 		cmocka_unit_test(it_is_bound_to_methods_and_paths),
 		cmocka_unit_test(it_is_not_bound_to_what_names_another),
 		cmocka_unit_test(it_is_not_traced),
+		cmocka_unit_test(for_a_websocket_it_is_bound_to_both),
 		cmocka_unit_test(what_it_brings_is_dropped),
 		cmocka_unit_test(strict_refuses_what_it_brings),
 		cmocka_unit_test(keep_keeps_what_it_brings),
