@@ -63,11 +63,11 @@ def got(site):
 def test_sources_and_places(world, sandgate, api):
     home = "/root" if sandgate.person == "root" else "/home/dev"
     machine = world.machine
-    machine.write(f"{home}/w6-secret", SECRET + "-file\n", sandgate.person, 0o600)
+    machine.write(f"{home}/a-secret", SECRET + "-file\n", sandgate.person, 0o600)
     try:
         entries = (
             BEARER.replace("env: API_TOKEN%s", "paths: [/env]")
-            + f'  - {{host: {API}, basic: ci, from: "file:~/w6-secret", paths: [/file]}}\n'
+            + f'  - {{host: {API}, basic: ci, from: "file:~/a-secret", paths: [/file]}}\n'
             + f'  - {{host: {API}, query: key, from: "command:/usr/bin/printf %s {PRINTED}", paths: [/command]}}\n'
             + f'  - {{host: {API}, aws: {{region: eu-central-1, service: s3}}, '
               f'from: "command:/usr/bin/printf %s AKIDEXAMPLE:{PRINTED}", paths: [/aws/*]}}\n')
@@ -84,7 +84,7 @@ def test_sources_and_places(world, sandgate, api):
         assert PRINTED not in str(aws.headers)
         assert none.header("authorization") is None and "?" not in none.target
     finally:
-        machine.run(f"rm -f {home}/w6-secret")
+        machine.run(f"rm -f {home}/a-secret")
 
 
 @pytest.mark.parametrize("pin", ["replace", "strict", "keep"])
