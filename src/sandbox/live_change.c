@@ -174,17 +174,23 @@ static void replace_both(struct supervisor *s, bool begun)
  * Gate and broker have the catalogue that they were forked with: which requests a permission is for.
  * Of another one the next processes are told.
  */
-static void follow_catalogue(struct supervisor *s, const struct next_policy *n)
+static bool has_other_catalogue(const struct supervisor *s, const struct next_policy *n)
 {
 	const struct sources *now = s->live.has_sources ? &s->live.sources : s->options->sources;
+
+	return s->networked && !digest_equal(&now->local, &n->sources.local);
+}
+
+/* Before the change is answered: whoever asked for it may go on at once. */
+static void follow_catalogue(struct supervisor *s)
+{
 	struct err e;
 
-	if (!s->networked || digest_equal(&now->local, &n->sources.local))
-		return;
 	err_set(&e, "the catalogue on this machine has changed: gate and broker are replaced");
 	supervisor_say(&e);
-	process_link_kill(&s->gate.process);
-	process_link_kill(&s->broker.process);
+	supervisor_replace_gate(s);
+	if (broker_link_is_there(&s->broker))
+		supervisor_replace_broker(s);
 }
 
 /* `*begun`: there was no broker before. */
@@ -221,8 +227,8 @@ static int note(struct supervisor *s, const struct change_made *made, struct err
 static int put_in_force(struct supervisor *s, struct next_policy *n, const struct change_made *made,
 			struct err *e)
 {
+	bool begun, other_catalogue = has_other_catalogue(s, n);
 	struct live_policy *l = &s->live;
-	bool begun;
 
 	if (keep(s, &n->policy, made->generation, e))
 		return -1;
@@ -235,7 +241,6 @@ static int put_in_force(struct supervisor *s, struct next_policy *n, const struc
 		keep_old(s, e);
 		return -1;
 	}
-	follow_catalogue(s, n);
 	sealer_set_on(&s->sealer, n->policy.resolved.on);
 	/* The next sealer makes its remedies by the catalogue of the policy that is in force. */
 	s->log.setup.catalogue = n->sources.catalogue;
@@ -243,6 +248,8 @@ static int put_in_force(struct supervisor *s, struct next_policy *n, const struc
 	*l = (struct live_policy){n->policy, n->rules, n->sources, true};
 	*n = (struct next_policy){.rules = NULL};
 	policy_init(&n->policy);
+	if (other_catalogue)
+		follow_catalogue(s);
 	return 0;
 }
 

@@ -235,7 +235,7 @@ static void pair_gate(struct supervisor *s)
 		supervisor_say(&e);
 }
 
-static void gate_ended(struct supervisor *s)
+void supervisor_replace_gate(struct supervisor *s)
 {
 	struct err e;
 
@@ -262,7 +262,7 @@ static void gate_ended(struct supervisor *s)
 	supervisor_say(&e);
 }
 
-static void broker_ended(struct supervisor *s)
+void supervisor_replace_broker(struct supervisor *s)
 {
 	struct err e;
 
@@ -394,9 +394,9 @@ static void dispatch(struct supervisor *s, const struct pollfd *fds, size_t n)
 	if (fds[KEEPER].revents && !s->ended)
 		keeper_ended(s);
 	if (fds[GATE].revents && !s->ended)
-		gate_ended(s);
+		supervisor_replace_gate(s);
 	if (fds[BROKER].revents && !s->ended)
-		broker_ended(s);
+		supervisor_replace_broker(s);
 	else if (fds[BROKER_SAYS].revents && !s->ended)
 		broker_watch_hear(s);
 	if (fds[SEALER].revents && !s->ended)

@@ -88,6 +88,13 @@ struct supervisor {
 /* Forks a gate from what the supervisor holds. */
 int supervisor_start_gate(struct supervisor *s, struct err *e) sg_must_check;
 
+/*
+ * Gets rid of the gate, or the broker, whether it has ended or not, and starts another one with the
+ * policy in force. When that cannot be, the sandbox is ended.
+ */
+void supervisor_replace_gate(struct supervisor *s);
+void supervisor_replace_broker(struct supervisor *s);
+
 /* Until the engine has ended; sets status. */
 void supervisor_run(struct supervisor *s);
 

@@ -133,6 +133,7 @@ def test_sources_that_cannot_be_read_keep_the_policy(world, sandgate):
     box = sandgate.box("--net", "deny", "--allow", "api.example.com")
     folder = "/home/dev/.config/sandgate/catalogue"
     assert machine.run(["mkdir", "-p", folder]).returncode == 0
+    world.on_reset(lambda: machine.run(["rm", "-rf", folder]))
     machine.write(f"{folder}/own.yaml", "permissions:\n  corp: {nosuchkey: 1}\n", "dev")
     done = sandgate("net", "allow", box.name, "other.example.com")
     assert not done.ok and "own.yaml" in done.err, done
@@ -142,7 +143,6 @@ def test_sources_that_cannot_be_read_keep_the_policy(world, sandgate):
     world.site("wiki.corp.example")
     assert changed(sandgate, "allow", box.name, "corp")["generation"] == 2
     assert box.curl("https://wiki.corp.example/").ok
-    machine.run(["rm", "-r", folder])
     assert_closed(world, box)
 
 
