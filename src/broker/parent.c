@@ -88,15 +88,10 @@ static void drop(struct asking *a)
 	struct loop *l = a->parent->broker->loop;
 
 	loop_timer_cancel(l, &a->timer);
-	/* The gate's copy keeps the socket: closing alone would leave it in the loop. */
-	if (a->state == ASKING_ASKED) {
-		int fd = a->watch.fd;
-
-		loop_remove(l, &a->watch);
-		close(fd);
-	} else {
+	if (a->state == ASKING_ASKED)
+		loop_close(l, &a->watch);
+	else
 		close(a->watch.fd);
-	}
 	a->watch.fd = -1;
 	a->state = ASKING_FREE;
 }

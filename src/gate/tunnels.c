@@ -5,7 +5,8 @@
  * A place in the table for each tunnel that is asked for. Its number is the place and how often the
  * place was taken before, so a late answer finds nobody. While it waits, the socket is the broker's
  * to read and write; the gate only keeps it. Answers come from a process that reads the sandbox's
- * octets: the worst that a wrong one does is a connection that begins with what the parent said.
+ * octets: the worst that a false one does is that the sandbox speaks with the parent itself, without
+ * the password.
  */
 #include "gate/tunnels.h"
 
