@@ -17,15 +17,7 @@
 
 enum { OPEN_TIMEOUT_MS = 10000, REQUEST_TIMEOUT_MS = 5000 };
 
-static const struct airlock closed = {
-	.keeper = -1,
-	.keeper_pidfd = -1,
-	.control = -1,
-	.sandbox_userns = -1,
-	.sandbox_netns = -1,
-	.door = -1,
-	.gate = {-1, -1, -1},
-};
+static const struct airlock closed = AIRLOCK_NONE;
 
 static int start_keeper(const struct airlock_config *c, struct airlock *a, struct err *e)
 {

@@ -16,11 +16,39 @@
 #include "airlock/addresses.h"
 #include "base/err.h"
 
+/* What the sandbox's end of the link is. */
+enum airlock_link {
+	AIRLOCK_OWN,   /* eth0 in a network namespace of its own, in a user namespace of its own */
+	AIRLOCK_NETNS, /* eth0 in a namespace that is there already: a container's */
+	AIRLOCK_TAP,   /* a virtual machine: link0 is a tap device, its descriptor is handed out */
+};
+
+/*
+ * What becomes of the other ways out of a namespace that is there already: of every device but lo
+ * and fallback tunnel devices that are down, with their addresses and routes. When one is left at
+ * the end, the airlock is not made and the message names it.
+ */
+enum airlock_others {
+	AIRLOCK_OTHERS_REFUSED, /* there must be none */
+	AIRLOCK_OTHERS_REMOVED,
+	AIRLOCK_OTHERS_INBOUND, /* its eth0, the only one, moves into the airlock as door0: what is
+				   opened from outside comes in by it, and its answers go back */
+};
+
+/* All of it lives as long as the call; zeroes are the usual. */
 struct airlock_config {
-	uid_t uid; /* the sandbox's user and group, as seen inside its user namespace: the person's
-		    */
+	uid_t uid; /* AIRLOCK_OWN: the sandbox's user and group, as seen inside its user namespace:
+		      the person's */
 	gid_t gid;
-	bool door; /* keep a process in the sandbox's namespace that makes sockets for --publish */
+	bool door; /* keep a process that makes sockets into the sandbox for --publish */
+	enum airlock_link link;
+	int netns; /* AIRLOCK_NETNS: that namespace; stays the caller's */
+	enum airlock_others others;
+	const char *device; /* name of the sandbox's end; NULL: eth0 */
+	const struct airlock_addresses *addresses;
+	const uint8_t *mac; /* six octets, of the sandbox's end; NULL: 02:73:67:00:00:02 */
+	uint32_t mtu;	    /* 0: AIRLOCK_MTU, for a tap 1500 */
+	bool capture;	    /* from the very first frame on: `capture` of struct airlock */
 };
 
 /* What the gate needs; handed over, then closed by the supervisor. */
@@ -28,17 +56,33 @@ struct airlock_gate_fds {
 	int tun;       /* IFF_TUN | IFF_NO_PI, non-blocking */
 	int listen_v4; /* IP_TRANSPARENT listeners, non-blocking */
 	int listen_v6; /* -1 when the kernel has no IPv6 */
+	/* AIRLOCK_TAP only, else -1; for a guest that configures itself: */
+	int dhcp; /* UDP, bound to port 67 of link0, broadcast allowed, non-blocking */
+	int router; /* raw ICMPv6 on link0, router solicitations only, hop limit 255; -1 without IPv6 */
 };
 
 struct airlock {
 	pid_t keeper;
 	int keeper_pidfd;
 	int control;	    /* requests to the keeper; the supervisor's end */
-	int sandbox_userns; /* -1 when made without user namespaces */
+	int sandbox_userns; /* AIRLOCK_OWN only, else -1 */
 	int sandbox_netns;
+	int tap;     /* AIRLOCK_TAP: IFF_TAP | IFF_NO_PI | IFF_VNET_HDR, for the machine; -1 */
+	int capture; /* a packet socket on link0 with its ring (capture_ring.h), for the recorder; -1 */
 	int door; /* SOCK_SEQPACKET to the door process, for the gate; -1 without one */
 	struct airlock_gate_fds gate;
 };
+
+#define AIRLOCK_NONE                            \
+	((struct airlock){.keeper = -1,         \
+			  .keeper_pidfd = -1,   \
+			  .control = -1,        \
+			  .sandbox_userns = -1, \
+			  .sandbox_netns = -1,  \
+			  .tap = -1,            \
+			  .capture = -1,        \
+			  .door = -1,           \
+			  .gate = {-1, -1, -1, -1, -1}})
 
 /*
  * Makes it all, ready to pass packets, both ends of the link with carrier. On failure nothing is
@@ -62,6 +106,9 @@ int airlock_await_ready(struct airlock *a, struct err *e) sg_must_check;
  * its tun device; as long as it listens there is no other.
  */
 int airlock_renew(struct airlock *a, struct airlock_gate_fds *out, struct err *e) sg_must_check;
+
+/* The same socket as config.capture asks for, from now on: the caller's. -1 with the message. */
+int airlock_open_capture(struct airlock *a, struct err *e);
 
 struct airlock_counters {
 	uint64_t frames;  /* from the sandbox, all */

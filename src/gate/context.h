@@ -34,7 +34,8 @@ struct gate {
 	struct publisher *publisher;
 	struct broker_door *broker;
 	struct requests *control;
-	struct addr gate_v4, gate_v6, sandbox_v4, sandbox_v6; /* in the airlock */
+	struct addr gate_v4, gate_v6, sandbox_v4; /* in the airlock */
+	struct prefix sandbox_v6; /* an address, or all that a guest may make itself */
 	const struct gate_totals *totals;
 	struct gate_counters *counters; /* of the totals, as `refusals` and `quota` */
 };

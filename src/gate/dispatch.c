@@ -68,7 +68,7 @@ static void refuse_protocol(struct gate *g, const struct packet *p)
 
 static bool is_from_sandbox(const struct gate *g, const struct packet *p)
 {
-	return addr_equal(&p->src, &g->sandbox_v4) || addr_equal(&p->src, &g->sandbox_v6);
+	return addr_equal(&p->src, &g->sandbox_v4) || prefix_contains(&g->sandbox_v6, &p->src);
 }
 
 void dispatch_packet(void *ctx, struct span octets)

@@ -9,6 +9,7 @@
 #ifndef SG_GATE_GATE_H
 #define SG_GATE_GATE_H
 
+#include "airlock/addresses.h"
 #include "audit/record.h"
 #include "base/addr.h"
 #include "gate/totals.h"
@@ -37,9 +38,15 @@ struct gate_publish {
 };
 
 struct gate_setup {
-	const char *sandbox;		     /* its name, for remedies */
-	int tun, listen_v4, listen_v6, door; /* from the airlock; -1 where there is none */
-	int control; /* SOCK_SEQPACKET to the supervisor: JSON messages, docs/protocol.md */
+	const char *sandbox;			   /* its name, for remedies */
+	int tun, listen_v4, listen_v6, door;	   /* from the airlock; -1 where there is none */
+	const struct airlock_addresses *addresses; /* NULL: the usual */
+	/* A virtual machine that configures itself: its sockets from the airlock, or -1. */
+	int dhcp, router;
+	uint8_t guest_mac[6];
+	uint32_t guest_mtu;
+	int verdicts; /* SOCK_SEQPACKET to the recorder of a capture, or -1 */
+	int control;  /* SOCK_SEQPACKET to the supervisor: JSON messages, docs/protocol.md */
 	const struct gate_publish *publish;
 	size_t n_publish;
 	struct ruleset

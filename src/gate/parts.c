@@ -30,22 +30,18 @@ static void after_turn(void *ctx)
 	flows_run_queue(g->flows);
 }
 
-static void set_airlock_addresses(struct gate *g)
+static void set_airlock_addresses(struct gate *g, const struct gate_setup *s)
 {
-	static const struct {
-		const char *text;
-		size_t at;
-	} table[] = {
-		{AIRLOCK_GATE_V4, offsetof(struct gate, gate_v4)},
-		{AIRLOCK_GATE_V6, offsetof(struct gate, gate_v6)},
-		{AIRLOCK_SANDBOX_V4, offsetof(struct gate, sandbox_v4)},
-		{AIRLOCK_SANDBOX_V6, offsetof(struct gate, sandbox_v6)},
-	};
+	struct airlock_addresses usual = airlock_usual_addresses();
+	const struct airlock_addresses *a = s->addresses ? s->addresses : &usual;
 
-	for (size_t i = 0; i < sg_array_len(table); i++)
-		if (!addr_parse(table[i].text, strlen(table[i].text),
-				(struct addr *)((char *)g + table[i].at)))
-			abort();
+	g->gate_v4 = a->gate_v4;
+	g->gate_v6 = a->gate_v6;
+	g->sandbox_v4 = a->sandbox_v4;
+	g->sandbox_v6 = (struct prefix){
+		.addr = a->sandbox_v6,
+		.bits = a->v6_prefix ? a->v6_bits : 128,
+	};
 }
 
 /*
@@ -116,7 +112,7 @@ int parts_make(struct gate *g, const struct gate_setup *s, struct err *e)
 					.catalogue = s->catalogue,
 					.on = ruleset_policy(s->rules)->resolved.on};
 	g->may_inspect = policy_needs_broker(ruleset_policy(g->rules), s->catalogue);
-	set_airlock_addresses(g);
+	set_airlock_addresses(g, s);
 	g->loop = loop_new(max_flows + 2 * RESOLVER_IN_FLIGHT_MAX + 1024);
 	g->pipes = pipes_new();
 	g->host = malloc(sizeof(*g->host));

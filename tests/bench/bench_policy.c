@@ -95,6 +95,9 @@ static struct gate_setup quiet_setup(struct ruleset *rules, int *far_end)
 		die(1, "bench_policy: no sockets");
 	*far_end = tun[1];
 	return (struct gate_setup){.sandbox = "bench",
+				   .dhcp = -1,
+				   .router = -1,
+				   .verdicts = -1,
 				   .tun = tun[0],
 				   .listen_v4 = -1,
 				   .listen_v6 = -1,

@@ -55,7 +55,7 @@ static void put_right(uint8_t *p, size_t n)
 	uint32_t sum = 0;
 
 	if (n >= 40 && p[0] >> 4 == 6)
-		memcpy(p + 8, gate.sandbox_v6.b, 16);
+		memcpy(p + 8, gate.sandbox_v6.addr.b, 16);
 	if (n < 20 || p[0] >> 4 != 4)
 		return;
 	memcpy(p + 12, addr_v4_octets(&gate.sandbox_v4), 4);

@@ -71,8 +71,14 @@ static inline void begin_gate(struct ruleset *rules)
 {
 	static struct host_prefixes host;
 	static struct resolver_config resolver = {.n_servers = 1, .timeout_ms = 100, .tries = 1};
-	struct gate_setup s = {
-		.listen_v4 = -1, .listen_v6 = -1, .door = -1, .host = &host, .resolver = &resolver};
+	struct gate_setup s = {.dhcp = -1,
+			       .router = -1,
+			       .verdicts = -1,
+			       .listen_v4 = -1,
+			       .listen_v6 = -1,
+			       .door = -1,
+			       .host = &host,
+			       .resolver = &resolver};
 	int tun[2], control[2];
 	struct err e;
 

@@ -119,6 +119,9 @@ static inline void rig_begin_with(struct rig *r, const char *yaml, const struct 
 {
 	struct resolver_config resolver = {.timeout_ms = 100, .tries = 1};
 	struct gate_setup s = {.sandbox = "box",
+			       .dhcp = -1,
+			       .router = -1,
+			       .verdicts = -1,
 			       .listen_v4 = listen_v4,
 			       .listen_v6 = -1,
 			       .door = -1,

@@ -38,6 +38,9 @@ static void start(const char *yaml)
 	static struct host_prefixes host;
 	static struct resolver_config resolver = {.timeout_ms = 100, .tries = 1};
 	struct gate_setup s = {.sandbox = "box",
+			       .dhcp = -1,
+			       .router = -1,
+			       .verdicts = -1,
 			       .listen_v4 = -1,
 			       .listen_v6 = -1,
 			       .door = -1,

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * attach: puts a network namespace that is there already behind a gate: a container's, by whatever
+ * engine, or a person's own.
+ *
+ * A supervisor of its own is left in the background for as long as the namespace is behind the gate;
+ * it is a sandbox like any other to `ls`, `net`, `egress` and the logs, and `sandgate detach` or
+ * `stop` ends it. What it leaves behind is a namespace without a link.
+ */
+#ifndef SG_SANDBOX_ATTACH_H
+#define SG_SANDBOX_ATTACH_H
+
+#include "airlock/airlock.h"
+#include "policy/policy.h"
+#include "sandbox/sources.h"
+
+struct attach_publish {
+	struct endpoint host; /* where the supervisor listens, TCP */
+	uint16_t sandbox;     /* port inside: of its own address, never of its loopback */
+};
+
+struct attach_request {
+	const char *name;   /* of the sandbox; NULL: made from `engine` */
+	const char *engine; /* as `ls` says it: "netns", "podman", "docker", "cni" */
+	int netns;	    /* stays the caller's */
+	int alive; /* pidfd, stays the caller's: the sandbox ends with that process; -1: when asked */
+	const struct policy *policy; /* validated and resolved */
+	const char *agent;	     /* or NULL, as run_options has it */
+	const struct sources *sources;
+	enum airlock_others others;
+	const char *device;			   /* NULL: eth0 */
+	const struct airlock_addresses *addresses; /* NULL: the usual */
+	const uint8_t *mac;			   /* NULL: the usual */
+	uint32_t mtu;				   /* 0: the usual */
+	const struct attach_publish *publish;	   /* beside the policy's own */
+	size_t n_publish;
+	const char *pcap; /* a capture from the first frame on, or NULL */
+};
+
+/*
+ * Returns when the gate is ready and the namespace has no other way out (0, and the name of the
+ * sandbox in `name`, of SANDBOX_NAME_SIZE octets), or with nothing made (-1 with the message).
+ */
+int attach_start(const struct attach_request *r, char *name, struct err *e) sg_must_check;
+
+/* Ends one that was attached, and waits until it has. -ENOENT when there is none, -1 with the message. */
+int attach_end(const char *name, struct err *e) sg_must_check;
+
+#endif
