@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "sandbox/host_log.h"
+#include "sandbox/person.h"
 #include "sandbox/run.h"
 #include "sandbox/settings_file.h"
 #include "sandbox/sources.h"
@@ -136,7 +137,7 @@ static char *value_now(size_t key, struct err *e)
 static int note_change(size_t key, const char *before, const char *after, struct err *e)
 {
 	json_t *entry = json_pack("{s:s, s:o, s:s, s:s, s:s}", "action", "sandgate.setting.change",
-				  "who", who_json(geteuid()), "name", settings_key(key), "before",
+				  "who", who_json(person_uid()), "name", settings_key(key), "before",
 				  before, "after", after);
 
 	if (entry && host_log_append(entry, e) == 0)

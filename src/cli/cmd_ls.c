@@ -6,6 +6,7 @@
 #include "cli/output.h"
 #include "sandbox/client.h"
 #include "sandbox/definition.h"
+#include "sandbox/engine.h"
 #include "sandbox/name_list.h"
 #include "sandbox/run.h"
 #include "sandbox/state_dir.h"
@@ -52,13 +53,13 @@ static json_t *stopped_row(const char *name)
 
 	if (rc == 0)
 		row = json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:I, s:s}", "name", name, "network",
-				network_base_name(d.policy.network), "engine", "bwrap", "uptime_s",
-				0, "flows_open", 0, "refused", 0, "generation",
-				(json_int_t)d.generation, "state", "stopped");
+				network_base_name(d.policy.network), "engine",
+				engine_name(d.engine), "uptime_s", 0, "flows_open", 0, "refused", 0,
+				"generation", (json_int_t)d.generation, "state", "stopped");
 	else
 		row = json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:s}", "name", name, "network",
-				"?", "engine", "bwrap", "uptime_s", 0, "flows_open", 0, "refused",
-				0, "generation", 0, "state", "stopped");
+				"?", "engine", "?", "uptime_s", 0, "flows_open", 0, "refused", 0,
+				"generation", 0, "state", "stopped");
 	definition_free(&d);
 	return row;
 }

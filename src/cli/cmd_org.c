@@ -9,6 +9,7 @@
 #include "sandbox/host_log.h"
 #include "sandbox/organisation_files.h"
 #include "sandbox/organisation_key.h"
+#include "sandbox/person.h"
 #include "sandbox/run.h"
 #include "sandbox/sources.h"
 #include "sandbox/who.h"
@@ -225,7 +226,7 @@ static int install(const struct organisation_files *f, struct err *e)
 		return -1;
 	}
 	entry = json_pack("{s:s, s:o, s:o, s:o}", "action", "sandgate.organisation.install", "who",
-			  who_json(geteuid()), "before", policy_of(&before.policy), "after",
+			  who_json(person_uid()), "before", policy_of(&before.policy), "after",
 			  policy_of(&f->policy));
 	organisation_files_free(&before);
 	if (entry && host_log_append(entry, e) == 0)
@@ -241,7 +242,7 @@ int cmd_org_install(const struct args *a)
 	struct err e;
 	int status = 0;
 
-	if (geteuid() != 0) {
+	if (!person_is_root()) {
 		err_set(&e, "org install: only root may install the organisation's policy; run it "
 			    "with sudo");
 		return cli_fail(EXIT_SANDGATE, &e);

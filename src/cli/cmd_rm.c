@@ -7,6 +7,7 @@
 #include "cli/ending.h"
 #include "cli/known.h"
 #include "sandbox/host_log.h"
+#include "sandbox/person.h"
 #include "sandbox/run.h"
 #include "sandbox/runtime_dir.h"
 #include "sandbox/state_dir.h"
@@ -32,7 +33,7 @@ static int note(const char *name, struct err *e)
 	_cleanup_free_ char *checkpoint = last_checkpoint(name);
 	json_t *entry =
 		json_pack("{s:s, s:s, s:o, s:s?}", "action", "sandgate.sandbox.remove", "sandbox",
-			  name, "who", who_json(geteuid()), "checkpoint", checkpoint);
+			  name, "who", who_json(person_uid()), "checkpoint", checkpoint);
 
 	return entry ? host_log_append(entry, e) : err_set(e, "out of memory");
 }

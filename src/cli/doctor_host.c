@@ -12,7 +12,7 @@
 
 #include "cli/doctor.h"
 #include "cli/proc_file.h"
-#include "sandbox/engine_bwrap.h"
+#include "sandbox/bwrap.h"
 #include "sandbox/runtime_dir.h"
 
 enum {
@@ -56,7 +56,7 @@ static bool bwrap_version(const char *bwrap, char *out, size_t n)
 
 void doctor_bwrap(struct finding *f)
 {
-	const char *bwrap = engine_find();
+	const char *bwrap = bwrap_find();
 	char line[128];
 	int major, minor;
 

@@ -9,6 +9,7 @@
 #include "cli/known.h"
 #include "cli/sandbox_policy.h"
 #include "cli/stored.h"
+#include "sandbox/engine.h"
 #include "sandbox/exec_client.h"
 #include "sandbox/name_list.h"
 #include "sandbox/path.h"
@@ -27,6 +28,7 @@ static const struct {
 	{"host-port", AGAIN},
 	{"inspect", AGAIN},
 	{"splice", AGAIN},
+	{"image", AGAIN},
 };
 
 static int refuse(const char *name, const char *option, const char *instead, struct err *e)
@@ -70,7 +72,7 @@ static int check_fixed(const struct args *a, const char *name, struct err *e)
 
 static int check_definition(const struct args *a, const char *name, struct err *e)
 {
-	const char *agent = args_value(a, RUN_AGENT);
+	const char *agent = args_value(a, RUN_AGENT), *engine = args_value(a, RUN_ENGINE);
 	struct definition d;
 	int rc = definition_load(name, &d, e);
 
@@ -79,6 +81,8 @@ static int check_definition(const struct args *a, const char *name, struct err *
 	rc = check_fixed(a, name, e);
 	if (rc == 0 && args_has(a, RUN_AS_ROOT) && !d.as_root)
 		rc = refuse(name, "as-root", AGAIN, e);
+	if (rc == 0 && engine && strcmp(engine, engine_name(d.engine)) != 0)
+		rc = refuse(name, "engine", AGAIN, e);
 	if (rc == 0 && agent && (!d.agent || strcmp(agent, d.agent) != 0))
 		rc = refuse(name, "agent", AGAIN, e);
 	if (rc == 0)

@@ -3,12 +3,9 @@
 
 #include <string.h>
 
-#include "base/nearest.h"
 #include "cli/cli.h"
+#include "sandbox/engine.h"
 #include "sandbox/sandbox_name.h"
-
-/* The engines of later versions: known words, so that the refusal is not a guess at spelling. */
-static const char *const later_engines[] = {"podman", "docker", "containerd", "qemu", "netns"};
 
 int run_words_check_name(const char *option, const char *name, struct err *e)
 {
@@ -20,23 +17,6 @@ int run_words_check_name(const char *option, const char *name, struct err *e)
 		       "%s: \"%s\" is no name; small letters, digits and hyphens, the first no "
 		       "hyphen, %d at most",
 		       option, name, SANDBOX_NAME_MAX);
-}
-
-static int check_engine(const char *engine, struct err *e)
-{
-	struct nearest near;
-
-	if (!engine || strcmp(engine, "bwrap") == 0)
-		return 0;
-	for (size_t i = 0; i < sg_array_len(later_engines); i++)
-		if (strcmp(engine, later_engines[i]) == 0)
-			return err_set(e,
-				       "--engine %s: not in this version; leave it out for bwrap",
-				       engine);
-	near = nearest_to(engine);
-	nearest_offer(&near, "bwrap");
-	return err_set(e, "--engine: \"%s\" is unknown; %s", engine,
-		       near.word ? "did you mean bwrap?" : "this version has bwrap");
 }
 
 int run_words_check_env(const char *const *env, struct err *e)
@@ -67,7 +47,12 @@ static const char *const *values(const struct args *a, const char *option)
 
 int run_words_check(const struct args *a, struct err *e)
 {
-	return check_engine(value(a, "engine"), e) ? -1 : run_words_check_env(values(a, "env"), e);
+	struct run_options o = {0};
+
+	if (!engine_find(value(a, "engine"), e) || run_words_check_env(values(a, "env"), e))
+		return -1;
+	run_words_options(a, &o);
+	return o.engine->words ? o.engine->words(&o, e) : 0;
 }
 
 struct policy_words run_words_policy(const struct args *a)
@@ -93,6 +78,10 @@ struct policy_words run_words_policy(const struct args *a)
 
 void run_words_options(const struct args *a, struct run_options *o)
 {
+	struct err ignored;
+
+	o->engine = engine_find(value(a, "engine"), &ignored);
+	o->image = value(a, "image");
 	o->rw = values(a, "rw");
 	o->ro = values(a, "ro");
 	o->hide = values(a, "hide");

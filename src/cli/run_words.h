@@ -10,7 +10,7 @@
 /* The form of a name; NULL is right. 0 or -1 with the message, which begins with `option`. */
 int run_words_check_name(const char *option, const char *name, struct err *e) sg_must_check;
 
-/* What can be seen wrong in --engine and --env alone. 0 or -1 with the message. */
+/* What can be seen wrong in --engine, what goes with it, and --env alone. 0 or -1 with the message. */
 int run_words_check(const struct args *a, struct err *e) sg_must_check;
 int run_words_check_env(const char *const *env, struct err *e) sg_must_check;
 

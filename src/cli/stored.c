@@ -8,8 +8,10 @@
 
 #include "cli/known.h"
 #include "policy/change.h"
+#include "sandbox/engine.h"
 #include "sandbox/host_log.h"
 #include "sandbox/path.h"
+#include "sandbox/person.h"
 #include "sandbox/runtime_dir.h"
 #include "sandbox/state_dir.h"
 #include "sandbox/who.h"
@@ -71,13 +73,16 @@ static int fill(struct definition *d, const struct run_options *o, struct err *e
 	if (!d->workdir || *d->workdir != '/')
 		return err_set(e, "the working directory cannot be reached; go to one that exists");
 	d->agent = o->agent ? strdup(o->agent) : NULL;
+	d->engine = o->engine && o->engine != engine_default() ? strdup(o->engine->name) : NULL;
+	d->image = o->image ? strdup(o->image) : NULL;
 	d->languages = copy_list((const char *const *)o->languages);
 	d->env = copy_list(o->env);
 	d->as_root = o->as_root;
 	d->rw = absolute_list(d->workdir, o->rw, e);
 	d->ro = absolute_list(d->workdir, o->ro, e);
 	d->hide = absolute_list(d->workdir, o->hide, e);
-	if (d->rw && d->ro && d->hide && d->languages && d->env && !o->agent == !d->agent)
+	if (d->rw && d->ro && d->hide && d->languages && d->env && !o->agent == !d->agent &&
+	    !o->image == !d->image)
 		return policy_copy(o->policy, &d->policy, e);
 	return *e->text ? -1 : err_set(e, "out of memory");
 }
@@ -85,7 +90,7 @@ static int fill(struct definition *d, const struct run_options *o, struct err *e
 static int note(const char *action, const char *name, struct err *e)
 {
 	json_t *entry = json_pack("{s:s, s:s, s:o}", "action", action, "sandbox", name, "who",
-				  who_json(geteuid()));
+				  who_json(person_uid()));
 
 	return entry ? host_log_append(entry, e) : err_set(e, "out of memory");
 }
@@ -107,6 +112,17 @@ static int save_new(const char *name, const struct definition *d, struct err *e)
 	return definition_save(name, d, e);
 }
 
+/* What the engine lacks is said now, and not at the first start. */
+static int check_kept(const struct run_options *o, struct err *e)
+{
+	if (!o->engine)
+		return 0;
+	if (!o->engine->kept)
+		return err_set(e, "--engine %s: such a sandbox is not kept; leave its name out",
+			       o->engine->name);
+	return o->engine->check ? o->engine->check(o, e) : 0;
+}
+
 int stored_create(const struct run_options *o, struct err *e)
 {
 	struct runtime_dir claim;
@@ -114,7 +130,7 @@ int stored_create(const struct run_options *o, struct err *e)
 	int rc;
 
 	definition_init(&d);
-	rc = fill(&d, o, e);
+	rc = check_kept(o, e) ? -1 : fill(&d, o, e);
 	if (rc == 0)
 		rc = runtime_dir_claim(&claim, o->name, d.workdir, e);
 	if (rc == 0) {
@@ -163,6 +179,12 @@ static int check_workdir(const char *name, const struct definition *d, struct er
 		       name, d->workdir, strerror(errno), name);
 }
 
+static int find_engine(const char *name, struct stored *out, struct err *e)
+{
+	out->engine = engine_find(out->d.engine, e);
+	return out->engine ? 0 : err_prefix(e, "%s", name);
+}
+
 static void set_options(const char *name, const struct sources *s, struct stored *out, int lock)
 {
 	struct definition *d = &out->d;
@@ -172,6 +194,8 @@ static void set_options(const char *name, const struct sources *s, struct stored
 		.policy = &d->policy,
 		.sources = s,
 		.agent = d->agent,
+		.engine = out->engine,
+		.image = d->image,
 		.languages = d->languages,
 		.generation = d->generation,
 		.lasting = true,
@@ -195,7 +219,7 @@ int stored_open(const char *name, const struct sources *s, const char *const *en
 	definition_init(&out->d);
 	rc = lock < 0 ? -1 : load(name, &out->d, e);
 	if (rc == 0)
-		rc = check_workdir(name, &out->d, e);
+		rc = find_engine(name, out, e) || check_workdir(name, &out->d, e) ? -1 : 0;
 	if (rc == 0) {
 		sources = sources_for(s, out->d.agent, out->d.languages);
 		rc = policy_resolve(&out->d.policy, &sources, e);

@@ -20,7 +20,8 @@ int stored_create(const struct run_options *o, struct err *e) sg_must_check;
 struct stored {
 	struct definition d;
 	struct run_options o; /* borrows from d and from what it was opened with */
-	const char **env;     /* of the definition, and then what was added */
+	const struct engine_class *engine;
+	const char **env; /* of the definition, and then what was added */
 };
 
 /*

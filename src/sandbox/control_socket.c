@@ -59,14 +59,39 @@ int control_socket_connect(int dir, enum control_socket_kind kind)
 	return rc;
 }
 
+/* In how many PID namespaces, from that of /proc on, a process has a number; 0: not known. */
+static size_t count_pids(const char *status)
+{
+	static const char key[] = "NSpid:";
+	char line[1024];
+	size_t n = 0;
+	FILE *f = fopen(status, "re");
+
+	while (f && fgets(line, sizeof(line), f)) {
+		char *rest = line + sizeof(key) - 1;
+
+		if (strncmp(line, key, sizeof(key) - 1) != 0)
+			continue;
+		for (char *word; (word = strtok_r(rest, " \t\n", &rest)); n++)
+			;
+		break;
+	}
+	if (f)
+		fclose(f);
+	return n;
+}
+
+/*
+ * Not by the namespaces themselves, which a process of the person's does not show to one in a user
+ * namespace of theirs. One that sits in a namespace below has a number more.
+ */
 static bool same_pid_namespace(pid_t pid)
 {
 	char path[64];
-	struct stat own, other;
+	size_t own = count_pids("/proc/self/status");
 
-	snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)pid);
-	return pid > 0 && stat(path, &other) == 0 && stat("/proc/self/ns/pid", &own) == 0 &&
-	       own.st_dev == other.st_dev && own.st_ino == other.st_ino;
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	return pid > 0 && own > 0 && count_pids(path) == own;
 }
 
 bool control_socket_peer_is_own(int fd, struct ucred *who)

@@ -33,6 +33,8 @@ void definition_free(struct definition *d)
 {
 	policy_free(&d->policy);
 	free(d->agent);
+	free(d->engine);
+	free(d->image);
 	free(d->workdir);
 	name_list_free(d->languages);
 	name_list_free(d->rw);
@@ -140,6 +142,17 @@ static int read_agent(struct reader_of_file *r, const char *key, const json_t *v
 	return take_string(r, key, value, &r->d->agent);
 }
 
+/* One that this version does not know is said when it is to be started. */
+static int read_engine(struct reader_of_file *r, const char *key, const json_t *value)
+{
+	return take_string(r, key, value, &r->d->engine);
+}
+
+static int read_image(struct reader_of_file *r, const char *key, const json_t *value)
+{
+	return take_string(r, key, value, &r->d->image);
+}
+
 static int read_workdir(struct reader_of_file *r, const char *key, const json_t *value)
 {
 	if (take_string(r, key, value, &r->d->workdir))
@@ -195,6 +208,8 @@ static const struct {
 	{"created_ms", read_created},
 	{"policy", read_policy},
 	{"agent", read_agent},
+	{"engine", read_engine},
+	{"image", read_image},
 	{"languages", read_languages},
 	{"workdir", read_workdir},
 	{"rw", read_rw},
@@ -288,6 +303,8 @@ char *definition_print(const struct definition *d)
 	    put(file, "generation", json_integer((json_int_t)d->generation)) &&
 	    put(file, "created_ms", json_integer(d->created_ms)) &&
 	    (!d->agent || put(file, "agent", json_string(d->agent))) &&
+	    (!d->engine || put(file, "engine", json_string(d->engine))) &&
+	    (!d->image || put(file, "image", json_string(d->image))) &&
 	    put_list(file, "languages", d->languages) &&
 	    put(file, "workdir", json_string(d->workdir)) && put_list(file, "rw", d->rw) &&
 	    put_list(file, "ro", d->ro) && put_list(file, "hide", d->hide) &&

@@ -11,13 +11,16 @@
 
 #include "policy/policy.h"
 
-enum { DEFINITION_FORMAT_VERSION = 1 };
+/* 2: engine and image */
+enum { DEFINITION_FORMAT_VERSION = 2 };
 
 struct definition {
 	struct policy policy; /* as written, not resolved */
 	uint64_t generation;  /* of the policy: grows with each change, over all runs */
 	char *agent;	      /* "claude", or NULL */
 	char **languages;     /* permission ids found when it was made; NULL: none */
+	char *engine;	      /* as --engine names it; NULL: the default */
+	char *image;	      /* or NULL */
 	char *workdir;	      /* absolute */
 	char **rw, **ro, **hide, **env;
 	bool as_root;

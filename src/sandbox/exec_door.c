@@ -14,7 +14,7 @@ int exec_door_open(int dir, struct err *e)
 	return fd < 0 ? err_set(e, "the socket for commands: %s", err_why(-fd)) : fd;
 }
 
-void exec_door_serve(int door, const struct engine *g)
+void exec_door_serve(int door, struct engine *g)
 {
 	int client = accept4(door, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct ucred who;
@@ -23,6 +23,6 @@ void exec_door_serve(int door, const struct engine *g)
 		return;
 	/* One that cannot be handed on is told by the end of its connection. */
 	if (control_socket_peer_is_own(client, &who))
-		engine_take_client(g, client);
+		g->class->take_client(g, client);
 	close(client);
 }

@@ -11,7 +11,7 @@
 #define SG_SANDBOX_EXEC_DOOR_H
 
 #include "base/err.h"
-#include "sandbox/engine_bwrap.h"
+#include "sandbox/engine.h"
 
 /*
  * Makes the socket in the folder `dir`. A descriptor to poll and to close, or -1 with the message.
@@ -19,6 +19,6 @@
 int exec_door_open(int dir, struct err *e);
 
 /* Takes who waits at the door, one at a time, and hands them on. */
-void exec_door_serve(int door, const struct engine *g);
+void exec_door_serve(int door, struct engine *g);
 
 #endif

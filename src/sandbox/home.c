@@ -5,10 +5,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "sandbox/person.h"
+
 const char *home_find(void)
 {
 	const char *home = getenv("HOME");
-	const struct passwd *entry = home ? NULL : getpwuid(geteuid());
+	const struct passwd *entry = home ? NULL : getpwuid(person_uid());
 
 	return entry ? entry->pw_dir : home;
 }

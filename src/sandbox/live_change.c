@@ -33,6 +33,7 @@
 #include "sandbox/change_entry.h"
 #include "sandbox/change_request.h"
 #include "sandbox/definition.h"
+#include "sandbox/person.h"
 #include "sandbox/supervisor.h"
 
 /* A policy on its way. */
@@ -293,7 +294,7 @@ json_t *live_policy_change(struct supervisor *s, const json_t *request, const st
 
 	if (change_request_parse(request, &r, &e))
 		return refuse(&e, false);
-	said = answer(s, &r, who->uid);
+	said = answer(s, &r, person_uid_of(who->uid));
 	change_request_free(&r);
 	return said;
 }

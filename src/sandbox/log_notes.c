@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "sandbox/change_entry.h"
+#include "sandbox/person.h"
 #include "sandbox/who.h"
 
 static json_t *entry_of(const struct supervisor *s, const char *action)
@@ -24,8 +25,8 @@ void log_note_start(struct supervisor *s)
 	const char *command = s->options->argv[0];
 	json_t *entry = entry_of(s, "sandgate.sandbox.start");
 
-	json_object_set_new(entry, "who", who_json(geteuid()));
-	json_object_set_new(entry, "engine", json_string("bwrap"));
+	json_object_set_new(entry, "who", who_json(person_uid()));
+	json_object_set_new(entry, "engine", json_string(supervisor_engine(s)));
 	json_object_set_new(entry, "version", json_string(SANDGATE_VERSION));
 	/* Its arguments may hold what is nobody's business. */
 	if (command)

@@ -37,11 +37,11 @@ static json_t *answer_ls(struct supervisor *s)
 {
 	json_t *status = ask_gate(s, "status");
 	json_int_t uptime_s = mono_ms_until(s->started, mono_now()) / 1000;
-	json_t *row =
-		json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I}", "name", s->dir.name, "network",
-			  network_base_name(s->live.policy.network), "engine", "bwrap", "uptime_s",
-			  uptime_s, "flows_open", gate_link_number(status, "flows", "open"),
-			  "refused", refused_ever(s, status), "generation", generation(s));
+	json_t *row = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I}", "name", s->dir.name,
+				"network", network_base_name(s->live.policy.network), "engine",
+				supervisor_engine(s), "uptime_s", uptime_s, "flows_open",
+				gate_link_number(status, "flows", "open"), "refused",
+				refused_ever(s, status), "generation", generation(s));
 
 	json_decref(status);
 	return row;

@@ -21,13 +21,8 @@
 
 #include "policy/credential_use.h"
 #include "sandbox/broker_watch.h"
-#include "sandbox/command_path.h"
-#include "sandbox/environment.h"
 #include "sandbox/exec_door.h"
-#include "sandbox/kept_home.h"
 #include "sandbox/log_notes.h"
-#include "sandbox/masked_files.h"
-#include "sandbox/own_folders.h"
 #include "sandbox/publish_ports.h"
 #include "sandbox/refused.h"
 #include "sandbox/summary.h"
@@ -80,29 +75,13 @@ static int check_policy(const struct policy *p, struct err *e)
 	return 0;
 }
 
-static const char *text_of_hosts(const struct supervisor *s, char *out, size_t n)
-{
-	snprintf(out, n,
-		 "127.0.0.1 localhost %s\n::1 localhost ip6-localhost ip6-loopback\n"
-		 "%s",
-		 s->dir.name,
-		 s->networked ? AIRLOCK_GATE_V4
-			 " host.sandgate.internal gateway.sandgate.internal\n" AIRLOCK_GATE_V6
-			 " host.sandgate.internal gateway.sandgate.internal\n"
-			      : "");
-	return out;
-}
-
-static bool was_shared(const void *trust, const char *path)
-{
-	return trust_was_shared(trust, path);
-}
-
 /* What a sandbox may have written is asked only where the person's variables name files. */
 static int open_ca_bundle(struct supervisor *s, const char *cwd, struct err *e)
 {
-	struct host_bundle_request r = {
-		.host = &host_tree, .person = environ, .workdir = cwd, .was_shared = was_shared};
+	struct host_bundle_request r = {.host = &host_tree,
+					.person = environ,
+					.workdir = cwd,
+					.was_shared = trust_says_shared};
 	char path[PATH_MAX];
 	struct trust trust = {0};
 	int rc;
@@ -117,91 +96,21 @@ static int open_ca_bundle(struct supervisor *s, const char *cwd, struct err *e)
 	return rc;
 }
 
-static int build_plan(struct supervisor *s, struct file_request *r, struct err *e)
-{
-	struct trust trust;
-	int rc;
-
-	if (trust_read_if_kept(&trust, e) < 0)
-		return -1;
-	r->was_shared = was_shared;
-	r->was_shared_ctx = &trust;
-	rc = file_plan_build(r, &s->plan, e);
-	trust_free(&trust);
-	return rc;
-}
-
-static int plan_files(struct supervisor *s, const char *cwd, struct err *e)
-{
-	const struct run_options *o = s->options;
-	_cleanup_free_ char *masked = NULL;
-	const char **list = masked_files_list(&masked);
-	_cleanup_fd_ int home = -1;
-	struct file_over over[CA_BUNDLE_PLACES];
-	char hosts[512], kept_home[PATH_MAX];
-	struct own_folders own;
-	struct file_request r = {
-		.host = &host_tree,
-		.cwd = cwd,
-		.home = getenv("HOME"),
-		.as_root = o->as_root,
-		.host_root = geteuid() == 0,
-		.rw = o->rw,
-		.ro = o->ro,
-		.hide = o->hide,
-		.masked = list,
-		.own = own.list,
-		.own_ways = own.ways,
-		.resolv_conf = s->networked ? "nameserver " AIRLOCK_GATE_V4 "\n" : "",
-		.hosts = text_of_hosts(s, hosts, sizeof(hosts)),
-		.over = s->networked ? over : NULL,
-	};
-	int rc;
-
-	own_folders_find(s->dir.registry.path, &own);
-	ca_bundle_places(&s->ca, over);
-	if (!list)
-		return err_set(e, "the files in /etc that are not for everyone: %s",
-			       strerror(errno));
-	if (o->lasting) {
-		home = kept_home_open(s->dir.name, kept_home, e);
-		r.kept_home = kept_home;
-	}
-	rc = o->lasting && home < 0 ? -1 : build_plan(s, &r, e);
-	free(list);
-	if (rc || (o->lasting && kept_home_prepare(home, &s->plan, &host_tree, e)))
-		return -1;
-	s->check = mount_check_begin(&s->plan, e);
-	return s->check ? 0 : -1;
-}
-
-static int make_environment(struct supervisor *s, struct err *e)
-{
-	struct environment_request r = {
-		.person = environ,
-		.sandbox = s->dir.name,
-		.home = s->plan.home,
-		.user = s->options->as_root ? "root" : NULL,
-		.workdir = s->plan.workdir,
-		.apt_config = s->options->as_root ? SANDBOX_APT_CONFIG : NULL,
-		.authority = s->networked,
-		.credentials = policy_credentials(&s->live.policy),
-		.placeholder_seed = s->placeholder_seed,
-		.by_proxy = s->options->policy->network == NET_BROKERED,
-		.added = s->options->env,
-	};
-
-	s->env = environment_build(&r);
-	return s->env ? 0 : err_set(e, "out of memory");
-}
-
 /* The keeper works while the rest is planned and the engine makes its mounts. */
 static int begin_airlock(struct supervisor *s, struct err *e)
 {
-	struct airlock_config c = {
-		.uid = geteuid(), .gid = getegid(), .door = s->options->policy->n_publish > 0};
+	const struct engine_class *engine = s->engine.class;
 
-	return airlock_begin(&c, &s->airlock, e);
+	s->link = (struct airlock_config){
+		.uid = geteuid(),
+		.gid = getegid(),
+		.door = s->options->policy->n_publish > 0,
+		.link = engine->link,
+		.netns = -1,
+	};
+	if (engine->configure && engine->configure(s, &s->link, e))
+		return -1;
+	return airlock_begin(&s->link, &s->airlock, e);
 }
 
 /* The sealer opens the logs while the rest is made. */
@@ -251,26 +160,6 @@ static int make_gate(struct supervisor *s, struct err *e)
 	return broker_watch_pair(s, e);
 }
 
-static int make_engine(struct supervisor *s, struct err *e)
-{
-	struct engine_config c = {
-		.plan = &s->plan,
-		.hostname = s->dir.name,
-		.env = s->env,
-		.argv = s->options->argv,
-		.uid = s->options->as_root ? 0 : geteuid(),
-		.gid = s->options->as_root ? 0 : getegid(),
-		.as_root = s->options->as_root,
-		.userns = s->networked ? s->airlock.sandbox_userns : -1,
-		.netns = s->networked ? s->airlock.sandbox_netns : -1,
-	};
-
-	if (engine_start(&c, &s->engine, e))
-		return -1;
-	terminal_begin(&s->terminal, s->engine.pid);
-	return 0;
-}
-
 /* --- what is said --- */
 
 static void say_first_lines(const struct supervisor *s)
@@ -283,10 +172,8 @@ static void say_first_lines(const struct supervisor *s)
 		err_set(&e, "%s", line);
 		supervisor_say(&e);
 	}
-	if (s->plan.warning) {
-		err_set(&e, "%s", s->plan.warning);
-		supervisor_say(&e);
-	}
+	if (s->engine.class->say_start)
+		s->engine.class->say_start(s);
 	if (credentials_note_idle(s->live.rules, &e))
 		supervisor_say(&e);
 	for (char *const *note = s->ca.host.notes; *note; note++) {
@@ -322,43 +209,21 @@ static void say_refusals(struct supervisor *s)
 	json_decref(status);
 }
 
-static void say_planted(struct supervisor *s)
-{
-	char *line = planted_end(&s->planted);
-	struct err e;
-
-	if (line) {
-		err_set(&e, "%s", line);
-		supervisor_say(&e);
-	}
-	free(line);
-}
-
 static void say_closing(struct supervisor *s)
 {
 	if (s->options->quiet || !s->let_go)
 		return;
 	if (s->networked)
 		say_refusals(s);
-	say_planted(s);
+	if (s->engine.class->say_end)
+		s->engine.class->say_end(s);
 }
 
 /* --- from start to end --- */
 
-static int find_command(struct supervisor *s, const char *cwd, struct err *e)
+static bool begins_early(const struct supervisor *s)
 {
-	const char *command = s->options->argv[0];
-
-	if (!command)
-		return 0;
-	if (!*command) {
-		err_set(e, "the command is empty; write it after --");
-		return EXIT_NOT_FOUND;
-	}
-	if (command_path_check(&s->plan, &host_tree, command, environment_get(s->env, "PATH"), cwd,
-			       e))
-		return 0;
-	return EXIT_NOT_FOUND;
+	return s->networked && s->engine.class->turn != ENGINE_FIRST;
 }
 
 /* What can be found wrong before the engine is started. */
@@ -366,8 +231,6 @@ static int make_plan(struct supervisor *s, const char *cwd, struct err *e)
 {
 	const struct run_options *o = s->options;
 
-	if (!engine_find())
-		return err_set(e, "bubblewrap is not installed; apt-get install bubblewrap");
 	if (check_policy(o->policy, e))
 		return -1;
 	if (live_policy_begin(&s->live, o, e) || take_secrets(s, e) ||
@@ -375,39 +238,48 @@ static int make_plan(struct supervisor *s, const char *cwd, struct err *e)
 		return -1;
 	if (o->lock > 0)
 		close(o->lock);
-	if (s->networked && (begin_airlock(s, e) || open_ca_bundle(s, cwd, e)))
+	if (begins_early(s) && begin_airlock(s, e))
 		return -1;
-	if (begin_logs(s, e) || (s->networked && begin_broker(s, e)))
+	if (s->networked && open_ca_bundle(s, cwd, e))
 		return -1;
-	return plan_files(s, cwd, e) || make_environment(s, e) ? -1 : 0;
+	return begin_logs(s, e) || (s->networked && begin_broker(s, e)) ? -1 : 0;
 }
 
-/*
- * The mounts are being made, and the command has not been let go. The whole group, which is the
- * engine's own: one that bubblewrap has just cloned, and that does not yet die with its parent,
- * would wait for it for ever, with the person's standard output in its hands.
- */
-static void abandon_engine(struct supervisor *s)
+static int start_in_turn(struct supervisor *s, enum engine_turn turn, struct err *e)
 {
-	kill(-s->engine.pid, SIGKILL);
-	while (waitpid(s->engine.pid, NULL, 0) < 0 && errno == EINTR)
-		;
-	terminal_end(&s->terminal, true);
+	return s->engine.class->turn == turn ? engine_start(s, e) : 0;
+}
+
+static int make_network(struct supervisor *s, struct err *e)
+{
+	if (!begins_early(s) && s->networked && begin_airlock(s, e))
+		return -1;
+	return s->networked ? airlock_await_namespaces(&s->airlock, e) : 0;
+}
+
+/* An early engine is at work while the airlock is finished and the gate started (engine.h). */
+static int make_sandbox(struct supervisor *s, struct err *e)
+{
+	if (start_in_turn(s, ENGINE_FIRST, e) || make_network(s, e) ||
+	    start_in_turn(s, ENGINE_EARLY, e) || (s->networked && make_gate(s, e)) ||
+	    start_in_turn(s, ENGINE_LAST, e))
+		return -1;
+	return sealer_await_ready(&s->sealer, e);
 }
 
 /*
- * The engine is at work while the airlock is finished and the gate started: it waits for the word
- * to go on, which only the loop gives (supervisor.c), after all of this.
+ * Whatever the engine's turn, it waits for the word to go on, which only the loop gives
+ * (supervisor.c), after all of this.
  */
 static int make_parts(struct supervisor *s, struct err *e)
 {
 	s->control = control_open(s->dir.fd, report_answer, s, e);
-	s->exec_door = s->control ? exec_door_open(s->dir.fd, e) : -1;
-	if (s->exec_door < 0 || (s->networked && airlock_await_namespaces(&s->airlock, e)) ||
-	    make_engine(s, e))
+	if (!s->control)
 		return -1;
-	if ((s->networked && make_gate(s, e)) || sealer_await_ready(&s->sealer, e)) {
-		abandon_engine(s);
+	if (s->engine.class->take_client && (s->exec_door = exec_door_open(s->dir.fd, e)) < 0)
+		return -1;
+	if (make_sandbox(s, e)) {
+		engine_abandon(s);
 		return -1;
 	}
 	log_note_start(s);
@@ -429,8 +301,7 @@ static int make_all(struct supervisor *s, struct err *e)
 	}
 	if (make_plan(s, cwd, e))
 		return EXIT_SANDGATE;
-	planted_begin(&s->planted, s->plan.workdir);
-	status = find_command(s, cwd, e);
+	status = s->engine.class->plan ? s->engine.class->plan(s, cwd, e) : 0;
 	if (status == 0 && make_parts(s, e))
 		status = EXIT_SANDGATE;
 	return status;
@@ -474,9 +345,6 @@ static void take_down(struct supervisor *s)
 	host_state_close(&s->host);
 	secret_keep_free(&s->keep);
 	live_policy_free(&s->live);
-	mount_check_free(s->check);
-	file_plan_free(&s->plan);
-	environment_free(s->env);
 	ca_bundle_close(&s->ca);
 	runtime_dir_release(&s->dir);
 	if (s->signals >= 0)
@@ -496,11 +364,10 @@ static void begin(struct supervisor *s, const struct run_options *o)
 		.ca = CA_BUNDLE_NONE,
 		.networked = o->policy->network != NET_NONE,
 		.host = {.inotify = -1, .links = -1},
-		.planted = {.folder = -1},
 		.airlock = AIRLOCK_NONE,
 		.gate = GATE_LINK_NONE,
 		.broker = BROKER_LINK_NONE,
-		.engine = {.pidfd = -1, .start = -1, .inside = -1},
+		.engine = ENGINE_NONE(o->engine ? o->engine : engine_default()),
 		.terminal = {.fd = -1},
 	};
 }
@@ -512,6 +379,10 @@ int sandbox_run(const struct run_options *o)
 	int status;
 
 	begin(&s, o);
+	if (s.engine.class->check && s.engine.class->check(o, &e)) {
+		supervisor_say(&e);
+		return EXIT_SANDGATE;
+	}
 	if (hold_standard_descriptors(&e) || hold_signals(&s, &e)) {
 		supervisor_say(&e);
 		return EXIT_SANDGATE;

@@ -13,6 +13,9 @@
 /* Exit statuses that are sandgate's own. */
 enum { EXIT_USAGE = 2, EXIT_SANDGATE = 125, EXIT_CANNOT_EXECUTE = 126, EXIT_NOT_FOUND = 127 };
 
+struct attach_request;
+struct engine_class;
+
 struct run_options {
 	const char *name;      /* NULL: made from the working directory */
 	struct policy *policy; /* validated, and resolved with the three below */
@@ -25,7 +28,11 @@ struct run_options {
 	const char *const *rw;	 /* NULL-terminated lists; NULL: none */
 	const char *const *ro;
 	const char *const *hide;
-	const char *const *env; /* "K=V" */
+	const char *const *env;		     /* "K=V" */
+	const struct engine_class *engine;   /* engine.h; NULL: the default */
+	const char *image;		     /* of a container or machine, or NULL */
+	const char *const *engine_words;     /* further words for the engine's command, or NULL */
+	const struct attach_request *attach; /* attach.h: a namespace that is there already */
 	bool as_root;
 	bool quiet;
 	const char *workdir;  /* absolute; NULL: the folder that sandgate was started in */

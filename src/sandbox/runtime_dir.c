@@ -13,6 +13,7 @@
 
 #include "sandbox/ca_bundle.h"
 #include "sandbox/control_socket.h"
+#include "sandbox/person.h"
 #include "sandbox/private_dir.h"
 #include "sandbox/state_dir.h"
 
@@ -39,20 +40,21 @@ static int check_own_dir(const char *path)
 static int choose_base(char out[PATH_MAX], struct err *e)
 {
 	const char *xdg = getenv("XDG_RUNTIME_DIR");
-	unsigned uid = (unsigned)geteuid();
+	unsigned uid = (unsigned)person_uid();
+	bool root = person_is_root();
 	char run_user[64];
-	int n, rc = uid && xdg ? check_own_dir(xdg) : -ENOENT;
+	int n, rc = !root && xdg ? check_own_dir(xdg) : -ENOENT;
 
 	snprintf(run_user, sizeof(run_user), "/run/user/%u", uid);
 	if (rc == -EPERM)
 		return err_set(
 			e, "XDG_RUNTIME_DIR is %s, which is not yours; set it to %s or unset it",
 			xdg, run_user);
-	if (uid == 0 && access("/run", W_OK) == 0)
+	if (root && access("/run", W_OK) == 0)
 		n = snprintf(out, PATH_MAX, "/run/sandgate");
 	else if (rc == 0)
 		n = snprintf(out, PATH_MAX, "%s/sandgate", xdg);
-	else if (uid && check_own_dir(run_user) == 0)
+	else if (!root && check_own_dir(run_user) == 0)
 		n = snprintf(out, PATH_MAX, "%s/sandgate", run_user);
 	else
 		n = snprintf(out, PATH_MAX, "/tmp/sandgate-%u", uid);

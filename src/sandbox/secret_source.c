@@ -11,6 +11,7 @@
 #include "policy/secret_from.h"
 #include "sandbox/exposure.h"
 #include "sandbox/home.h"
+#include "sandbox/person.h"
 #include "sandbox/secret_command.h"
 
 enum { PATH_TEXT_MAX = 4096 };
@@ -30,7 +31,7 @@ static int check_file(const struct stat *st, struct err *e)
 {
 	if (!S_ISREG(st->st_mode))
 		return err_set(e, "it is not a regular file");
-	if (st->st_uid != geteuid() && st->st_uid != 0)
+	if (st->st_uid != geteuid() && !person_sees_root(st->st_uid))
 		return err_set(e, "the file belongs to another user");
 	if (st->st_mode & (S_IRWXG | S_IRWXO))
 		return err_set(e, "other users may use the file (mode %03o); chmod 600 it",

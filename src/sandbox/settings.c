@@ -9,6 +9,7 @@
 
 #include "policy/rule.h"
 #include "sandbox/home.h"
+#include "sandbox/person.h"
 #include "sandbox/trusted_file.h"
 
 enum { CONFIG_MAX = 1024 * 1024 };
@@ -18,7 +19,7 @@ int config_dir_path(char out[PATH_MAX], struct err *e)
 	const char *xdg = getenv("XDG_CONFIG_HOME"), *home = home_find();
 	int n;
 
-	if (geteuid() == 0)
+	if (person_is_root())
 		n = snprintf(out, PATH_MAX, "%s", CONFIG_DIR_SYSTEM);
 	else if (xdg && *xdg == '/')
 		n = snprintf(out, PATH_MAX, "%s/sandgate", xdg);
@@ -89,7 +90,7 @@ static int read_persons(struct settings *s, struct err *e)
 	char dir[PATH_MAX];
 	struct err none;
 
-	if (geteuid() == 0 || config_dir_path(dir, &none))
+	if (person_is_root() || config_dir_path(dir, &none))
 		return 0;
 	return read_one(dir, OWNER_ROOT_OR_PERSON, SETTING_PERSON, s, e);
 }

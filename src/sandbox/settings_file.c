@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "sandbox/person.h"
 #include "sandbox/trusted_file.h"
 
 enum { CONFIG_MAX = 1024 * 1024, LOCK_MS = 5000, LOCK_STEP_MS = 20 };
@@ -49,7 +50,7 @@ static int lock_folder(int folder, const char *dir, struct err *e)
 /* This user's folder, made when it is not there, and locked. -1 with the message. */
 static int open_folder(const char *dir, struct err *e)
 {
-	bool root = geteuid() == 0;
+	bool root = person_is_root();
 	int rc = make_folders(dir, root ? 0755 : 0700), fd;
 
 	if (rc)
@@ -66,7 +67,7 @@ static int open_folder(const char *dir, struct err *e)
 static int change(int folder, const char *path, size_t key, const char *value, bool *changed,
 		  struct err *e)
 {
-	bool root = geteuid() == 0;
+	bool root = person_is_root();
 	struct trusted_request r = {.folder = folder,
 				    .name = CONFIG_FILE,
 				    .shown = path,

@@ -9,6 +9,7 @@
 
 #include "policy/rule.h"
 #include "sandbox/organisation_files.h"
+#include "sandbox/person.h"
 #include "sandbox/trusted_file.h"
 
 enum { OVERRIDE_MAX = 4 * 1024 * 1024 };
@@ -102,7 +103,7 @@ static int add_persons(struct sources *s, struct err *e)
 	char dir[PATH_MAX];
 	struct err none;
 
-	if (geteuid() == 0 || config_dir_path(dir, &none))
+	if (person_is_root() || config_dir_path(dir, &none))
 		return 0;
 	if (s->organisation.present && s->organisation.locked)
 		why_none = "the organisation's policy is locked, so permissions are not yours to "

@@ -13,6 +13,7 @@
 #include "sandbox/home.h"
 #include "sandbox/name_list.h"
 #include "sandbox/path.h"
+#include "sandbox/person.h"
 #include "sandbox/private_dir.h"
 #include "sandbox/sandbox_name.h"
 
@@ -20,12 +21,10 @@ static const char sandboxes[] = "sandboxes";
 
 /* --- the folders --- */
 
-/*
- * Root of a user namespace alone may not write there; its state is in its home then, as a person's.
- */
+/* One that may not write there has its state in its home, as a person's. */
 static bool is_system_root(void)
 {
-	return geteuid() == 0 &&
+	return person_is_root() &&
 	       (access("/var/lib/sandgate", W_OK) == 0 || access("/var/lib", W_OK) == 0);
 }
 
@@ -48,10 +47,10 @@ int state_dir_path(char out[PATH_MAX], struct err *e)
 	else if (can_be_home(home))
 		n = snprintf(path, sizeof(path), "%s/.local/state/sandgate", home);
 	else
-		n = snprintf(path, sizeof(path), "/var/tmp/sandgate-%u", (unsigned)geteuid());
+		n = snprintf(path, sizeof(path), "/var/tmp/sandgate-%u", (unsigned)person_uid());
 	if (n >= PATH_MAX || !path_tidy(path, out))
 		return err_set(e, "%s is too long for a folder",
-			       geteuid() && xdg ? "XDG_STATE_HOME" : "HOME");
+			       !person_is_root() && xdg ? "XDG_STATE_HOME" : "HOME");
 	return 0;
 }
 

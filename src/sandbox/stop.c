@@ -14,7 +14,7 @@ void supervisor_stop(struct supervisor *s, int64_t ms)
 	if (!s->stopping || mono_before(at, s->kill_at))
 		s->kill_at = at;
 	s->stopping = true;
-	if (!s->let_go || engine_terminate(&s->engine))
+	if (!s->let_go || s->engine.class->terminate(&s->engine))
 		s->kill_at = mono_now();
 }
 
@@ -41,5 +41,5 @@ bool supervisor_next_kill(const struct supervisor *s, mono_t *at)
 void supervisor_kill_when_due(struct supervisor *s, mono_t now)
 {
 	if (s->stopping && !s->ended && !mono_before(now, s->kill_at))
-		engine_kill(&s->engine);
+		s->engine.class->kill(&s->engine);
 }

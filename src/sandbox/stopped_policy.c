@@ -17,6 +17,7 @@
 #include "sandbox/change_entry.h"
 #include "sandbox/client.h"
 #include "sandbox/definition.h"
+#include "sandbox/person.h"
 #include "sandbox/sources.h"
 #include "sandbox/state_dir.h"
 
@@ -124,7 +125,7 @@ static json_t *change(const char *name, struct definition *d, const struct chang
 		      const struct sources *sources, struct err *e)
 {
 	const struct policy_sources s = sources_for(sources, d->agent, d->languages);
-	struct change_made made = {.sandbox = name, .who = getuid(), .dry_run = r->dry_run};
+	struct change_made made = {.sandbox = name, .who = person_uid(), .dry_run = r->dry_run};
 	struct policy to;
 	json_t *said;
 

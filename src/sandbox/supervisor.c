@@ -2,9 +2,8 @@
 /*
  * Theory of operation
  *
- * One poll loop. States of the sandbox: starting (the engine makes the mounts), waiting (`start`
- * has said that it is there; what was mounted is compared with what was planned), running (let_go),
- * ended. A signal before running is held for the command, but one that asks for an end ends the
+ * One poll loop. States of the sandbox: starting (the engine does its own work), waiting (it has
+ * said that it is there, and what it made is looked at), running (let_go), ended. A signal before running is held for the command, but one that asks for an end ends the
  * engine.
  *
  * Whoever dies:
@@ -59,7 +58,7 @@ static void fail(struct supervisor *s, const struct err *e)
 	supervisor_say(e);
 	s->own_failure = true;
 	s->status = EXIT_SANDGATE;
-	engine_kill(&s->engine);
+	s->engine.class->kill(&s->engine);
 }
 
 /* --- signals --- */
@@ -68,17 +67,23 @@ static void deliver_held(struct supervisor *s)
 {
 	for (int signo = 1; signo < 64; signo++)
 		if (s->held_signals >> signo & 1)
-			engine_signal(&s->engine, signo);
+			s->engine.class->signal(&s->engine, signo);
 	s->held_signals = 0;
 }
 
 static void continue_engine(struct supervisor *s)
 {
 	s->stopped = false;
-	kill(-s->engine.pid, SIGCONT);
+	if (s->engine.pid > 0)
+		kill(-s->engine.pid, SIGCONT);
 }
 
-static bool asks_for_end(int signo)
+const char *supervisor_engine(const struct supervisor *s)
+{
+	return s->engine.class->name;
+}
+
+bool supervisor_asks_for_end(int signo)
 {
 	return signo == SIGTERM || signo == SIGINT || signo == SIGHUP || signo == SIGQUIT;
 }
@@ -91,16 +96,16 @@ static bool is_served(const struct supervisor *s)
 static void pass_signal(struct supervisor *s, int signo)
 {
 	if (s->let_go && is_served(s)) {
-		if (asks_for_end(signo))
+		if (supervisor_asks_for_end(signo))
 			supervisor_stop(s, STOP_MS);
 	} else if (s->let_go) {
-		engine_signal(&s->engine, signo);
-		if (s->stopped && asks_for_end(signo))
+		s->engine.class->signal(&s->engine, signo);
+		if (s->stopped && supervisor_asks_for_end(signo))
 			continue_engine(s);
-	} else if (asks_for_end(signo)) {
+	} else if (supervisor_asks_for_end(signo)) {
 		s->own_failure = true;
 		s->status = SIGNAL_STATUS + signo;
-		engine_kill(&s->engine);
+		s->engine.class->kill(&s->engine);
 	} else {
 		s->held_signals |= UINT64_C(1) << signo;
 	}
@@ -118,12 +123,22 @@ static void command_ended(struct supervisor *s, int status)
 	if (s->status != EXIT_SANDGATE) {
 		struct err e;
 
-		err_set(&e, "the sandbox could not be made: bwrap says above why; sandgate doctor "
-			    "shows what this machine lacks");
+		err_set(&e,
+			"the sandbox could not be made: %s says above why; sandgate doctor "
+			"shows what this machine lacks",
+			s->engine.class->name);
 		supervisor_say(&e);
 	}
 	s->own_failure = true;
 	s->status = EXIT_SANDGATE;
+}
+
+/* Where no process is ours there is no status to pass on. */
+static void bare_ended(struct supervisor *s)
+{
+	s->ended = true;
+	if (!s->own_failure)
+		s->status = 0;
 }
 
 /* Without a terminal there is no shell that would see a stopped job and continue it. */
@@ -153,7 +168,7 @@ static void take_signal(struct supervisor *s, int signo)
 	if (signo == SIGCHLD)
 		look_at_engine(s);
 	/* A stop of the job: the sandbox first, and then, when that is seen, the supervisor. */
-	if (signo == SIGTSTP)
+	if (signo == SIGTSTP && s->engine.pid > 0)
 		kill(-s->engine.pid, signo);
 	if (signo == SIGCONT)
 		continue_engine(s);
@@ -172,22 +187,11 @@ static void take_signals(struct supervisor *s)
 
 /* --- the start of the command --- */
 
-static void hear_start(struct supervisor *s)
+static void let_go(struct supervisor *s)
 {
+	int rc = s->engine.class->let_go ? s->engine.class->let_go(&s->engine, &s->person_mask) : 0;
 	struct err e;
-	int rc;
 
-	if (!engine_hear_start(&s->engine)) {
-		/* The set-up has failed; the engine ends, and that is where it is said. */
-		close(s->engine.start);
-		s->engine.start = -1;
-		return;
-	}
-	if (mount_check_end(s->check, s->engine.inside, &e)) {
-		fail(s, &e);
-		return;
-	}
-	rc = engine_let_go(&s->engine, &s->person_mask);
 	if (rc) {
 		err_set(&e, "starting the command: %s", strerror(-rc));
 		fail(s, &e);
@@ -197,6 +201,20 @@ static void hear_start(struct supervisor *s)
 	deliver_held(s);
 	if (s->options->ready > 0 && background_ready(s->dir.name, s->options->ready, &e))
 		fail(s, &e);
+}
+
+static void hear_engine(struct supervisor *s)
+{
+	struct err e;
+	int rc = s->engine.class->hear(s, &e);
+
+	/* One that will not come ends by itself, and that is where it is said. */
+	if (rc == 0)
+		s->engine.news = -1;
+	else if (rc < 0)
+		fail(s, &e);
+	else if (rc == 1)
+		let_go(s);
 }
 
 /* --- the gate --- */
@@ -209,6 +227,7 @@ int supervisor_start_gate(struct supervisor *s, struct err *e)
 		.listen_v4 = s->airlock.gate.listen_v4,
 		.listen_v6 = s->airlock.gate.listen_v6,
 		.door = s->airlock.door,
+		.addresses = s->link.addresses,
 		.dhcp = s->airlock.gate.dhcp,
 		.router = s->airlock.gate.router,
 		.verdicts = -1,
@@ -326,7 +345,8 @@ static void keeper_ended(struct supervisor *s)
 /* In this order in the table; a descriptor that is not there is -1, which poll passes over. */
 enum source {
 	SIGNALS,
-	START,
+	NEWS,
+	END,
 	EXEC,
 	GATE,
 	BROKER,
@@ -354,6 +374,8 @@ static int poll_timeout(const struct supervisor *s)
 	bool any = false;
 	int64_t ms;
 
+	if (s->engine.ended)
+		return 0;
 	take_sooner(control_next_deadline(s->control, &at), at, &any, &soonest);
 	take_sooner(supervisor_next_kill(s, &at), at, &any, &soonest);
 	take_sooner(secret_fetch_next_deadline(&s->fetches, &at), at, &any, &soonest);
@@ -368,7 +390,8 @@ static size_t fill(const struct supervisor *s, struct pollfd *fds)
 	bool ending = s->own_failure;
 	const int sources[SOURCES] = {
 		[SIGNALS] = s->signals,
-		[START] = s->let_go || ending ? -1 : s->engine.start,
+		[NEWS] = s->let_go || ending ? -1 : s->engine.news,
+		[END] = s->engine.pid > 0 ? -1 : s->engine.pidfd,
 		[EXEC] = s->let_go && !s->stopping && !ending ? s->exec_door : -1,
 		[GATE] = s->networked && !ending ? s->gate.process.pidfd : -1,
 		[BROKER] = ending ? -1 : s->broker.process.pidfd,
@@ -390,8 +413,10 @@ static void dispatch(struct supervisor *s, const struct pollfd *fds, size_t n)
 {
 	if (fds[SIGNALS].revents)
 		take_signals(s);
-	if (fds[START].revents && !s->ended)
-		hear_start(s);
+	if ((fds[END].revents || s->engine.ended) && !s->ended)
+		bare_ended(s);
+	if (fds[NEWS].revents && !s->ended)
+		hear_engine(s);
 	if (fds[EXEC].revents && !s->ended)
 		exec_door_serve(s->exec_door, &s->engine);
 	if (fds[KEEPER].revents && !s->ended)
@@ -423,6 +448,8 @@ void supervisor_run(struct supervisor *s)
 {
 	struct pollfd fds[FIXED + CONTROL_FDS];
 
+	if (s->engine.news < 0)
+		let_go(s);
 	while (!s->ended) {
 		size_t n = fill(s, fds);
 
@@ -431,7 +458,8 @@ void supervisor_run(struct supervisor *s)
 
 			err_set(&e, "waiting for the sandbox: %s", strerror(errno));
 			fail(s, &e);
-			waitpid(s->engine.pid, NULL, 0);
+			if (s->engine.pid > 0)
+				waitpid(s->engine.pid, NULL, 0);
 			return;
 		}
 		dispatch(s, fds, n);

@@ -22,14 +22,12 @@
 #include "sandbox/broker_link.h"
 #include "sandbox/ca_bundle.h"
 #include "sandbox/control.h"
-#include "sandbox/engine_bwrap.h"
+#include "sandbox/engine.h"
 #include "sandbox/gate_link.h"
 #include "sandbox/host_state.h"
 #include "sandbox/live_policy.h"
 #include "sandbox/log_link.h"
-#include "sandbox/mount_check.h"
 #include "sandbox/parent_state.h"
-#include "sandbox/planted.h"
 #include "sandbox/restarts.h"
 #include "sandbox/run.h"
 #include "sandbox/runtime_dir.h"
@@ -45,12 +43,8 @@ struct supervisor {
 
 	struct runtime_dir dir;
 	struct control *control;
-	int exec_door;
+	int exec_door;	     /* -1 where commands are not run by `start` */
 	struct ca_bundle ca; /* of a networked one */
-	struct file_plan plan;
-	struct mount_check *check;
-	struct planted planted;
-	char **env;
 
 	struct sealer sealer;
 	struct log_link log;
@@ -59,6 +53,7 @@ struct supervisor {
 	struct live_policy live;
 	bool networked; /* false for `none`: what follows is not there */
 	struct host_state host;
+	struct airlock_config link; /* as the airlock was asked for */
 	struct airlock airlock;
 	struct gate_link gate;
 	struct gate_publish *publish;
@@ -94,6 +89,12 @@ int supervisor_start_gate(struct supervisor *s, struct err *e) sg_must_check;
  */
 void supervisor_replace_gate(struct supervisor *s);
 void supervisor_replace_broker(struct supervisor *s);
+
+/* What makes the sandbox, as `ls` and the logs say it. */
+const char *supervisor_engine(const struct supervisor *s);
+
+/* Does this signal ask for an end? */
+bool supervisor_asks_for_end(int signo);
 
 /* Until the engine has ended; sets status. */
 void supervisor_run(struct supervisor *s);

@@ -181,6 +181,11 @@ bool trust_was_shared(const struct trust *t, const char *path)
 	return trust_languages(t, folder) != NULL;
 }
 
+bool trust_says_shared(const void *t, const char *path)
+{
+	return trust_was_shared(t, path);
+}
+
 static json_t *list_of(char *const *languages)
 {
 	json_t *list = json_array();

@@ -48,6 +48,8 @@ const json_t *trust_languages(const struct trust *t, const char *folder);
 
 /* May a sandbox have written the folder that `path` lies in? Absolute, without links. */
 bool trust_was_shared(const struct trust *t, const char *path);
+/* The same, for those who are given a function and its context. */
+bool trust_says_shared(const void *t, const char *path);
 
 /* Is the folder itself recorded with exactly these? */
 bool trust_has_languages(const struct trust *t, const char *folder, char *const *languages);

@@ -11,13 +11,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "sandbox/person.h"
+
 /* Where each user has a group of the same name and is alone in it, its right to write is the
  * user's. */
 static bool is_own_group(gid_t gid)
 {
-	const struct passwd *pw = getpwuid(geteuid());
+	const struct passwd *pw = getpwuid(person_uid());
 	_cleanup_free_ char *user = pw ? strdup(pw->pw_name) : NULL;
-	const struct group *gr = getgrgid(gid);
+	const struct group *gr = getgrgid(person_gid(gid));
 
 	if (!user || !gr || gid != getegid() || strcmp(gr->gr_name, user) != 0)
 		return false;
@@ -25,6 +27,12 @@ static bool is_own_group(gid_t gid)
 		if (strcmp(*m, user) != 0)
 			return false;
 	return true;
+}
+
+/* In a person's namespace the number is the person's own group. */
+static bool is_roots_group(gid_t gid)
+{
+	return gid == 0 && (geteuid() != 0 || person_is_root());
 }
 
 static bool is_systems(const struct stat *st)
@@ -36,14 +44,14 @@ static bool is_systems(const struct stat *st)
 
 const char *trusted_why_not(const struct stat *st, enum trusted_owner owner)
 {
-	bool root = st->st_uid == 0 && owner != OWNER_PERSON;
+	bool root = person_sees_root(st->st_uid) && owner != OWNER_PERSON;
 	bool person = st->st_uid == geteuid() && owner != OWNER_ROOT;
 
 	if (!root && !person && !(owner == OWNER_SYSTEM && is_systems(st)))
 		return owner == OWNER_ROOT ? "it does not belong to root" : "it is not yours";
 	if (st->st_mode & S_IWOTH)
 		return "everyone may write it";
-	if ((st->st_mode & S_IWGRP) && st->st_gid != 0 && !is_own_group(st->st_gid))
+	if ((st->st_mode & S_IWGRP) && !is_roots_group(st->st_gid) && !is_own_group(st->st_gid))
 		return "a group may write it";
 	return NULL;
 }

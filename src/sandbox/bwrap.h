@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * engine_bwrap: bubblewrap, which makes the mounts, the PID, IPC, UTS and user namespaces and runs
+ * bwrap: bubblewrap, which makes the mounts, the PID, IPC, UTS and user namespaces and runs
  * the command in them. The network namespace is the airlock's; bubblewrap joins it by being started
  * in it, without any capability there.
  *
@@ -11,8 +11,8 @@
  * be the end of the command; `start` gives the command the mask that sandgate had. The command is
  * reached through `start` (exec_wire.h), and so is whatever else is to be run beside it.
  */
-#ifndef SG_SANDBOX_ENGINE_BWRAP_H
-#define SG_SANDBOX_ENGINE_BWRAP_H
+#ifndef SG_SANDBOX_BWRAP_H
+#define SG_SANDBOX_BWRAP_H
 
 #include <signal.h>
 #include <stdbool.h>
@@ -21,7 +21,7 @@
 #include "base/err.h"
 #include "sandbox/file_system.h"
 
-struct engine_config {
+struct bwrap_config {
 	const struct file_plan *plan;
 	const char *hostname;
 	char *const *env;
@@ -32,42 +32,42 @@ struct engine_config {
 	int userns, netns; /* of the airlock; -1: a network of its own with nothing but loopback */
 };
 
-struct engine {
+struct bwrap {
 	pid_t pid;  /* also its process group; 0: none */
-	int pidfd;  /* readable when it has ended */
+	int pidfd;  /* readable when it has ended; the taker's to close */
 	int start;  /* the socket to start.c */
 	int inside; /* pidfd of `start`; -1 until it has said that it is there */
 };
 
-/* bubblewrap's path, or NULL when it is not installed. */
-const char *engine_find(void);
+#define BWRAP_NONE ((struct bwrap){.pidfd = -1, .start = -1, .inside = -1})
 
-int engine_start(const struct engine_config *c, struct engine *out, struct err *e) sg_must_check;
+/* bubblewrap's path, or NULL when it is not installed. */
+const char *bwrap_find(void);
+
+int bwrap_start(const struct bwrap_config *c, struct bwrap *out, struct err *e) sg_must_check;
 
 /*
  * What `start` says, when the socket is readable: 1 it is there and waits (inside is set), 0 it
  * will not come, the set-up has failed.
  */
-int engine_hear_start(struct engine *g);
+int bwrap_hear_start(struct bwrap *g);
 
 /* The word to go on. `blocked` is the signal mask that the command gets. */
-int engine_let_go(struct engine *g, const sigset_t *blocked) sg_must_check;
+int bwrap_let_go(struct bwrap *g, const sigset_t *blocked) sg_must_check;
 
 /* To the command alone. 0 or -errno; as all that goes to `start`, it does not wait. */
-int engine_signal(const struct engine *g, int signo);
+int bwrap_signal(const struct bwrap *g, int signo);
 
 /*
  * A client's connection, for one more command inside (exec_wire.h); stays the caller's. 0 or
  * -errno.
  */
-int engine_take_client(const struct engine *g, int client);
+int bwrap_take_client(const struct bwrap *g, int client);
 
 /* Asks all in the sandbox to end; the engine ends when the command has, or when nothing runs. */
-int engine_terminate(const struct engine *g);
+int bwrap_terminate(const struct bwrap *g);
 
-/* Ends everything in the sandbox at once. */
-void engine_kill(const struct engine *g);
-
-void engine_close(struct engine *g);
+/* But for pidfd. */
+void bwrap_close(struct bwrap *g);
 
 #endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sandbox/inside.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sandbox/command_path.h"
+#include "sandbox/environment.h"
+#include "sandbox/kept_home.h"
+#include "sandbox/masked_files.h"
+#include "sandbox/own_folders.h"
+#include "sandbox/person.h"
+#include "sandbox/supervisor.h"
+#include "sandbox/trust.h"
+
+extern char **environ;
+
+static const char *text_of_hosts(const struct supervisor *s, char *out, size_t n)
+{
+	snprintf(out, n,
+		 "127.0.0.1 localhost %s\n::1 localhost ip6-localhost ip6-loopback\n"
+		 "%s",
+		 s->dir.name,
+		 s->networked ? AIRLOCK_GATE_V4
+			 " host.sandgate.internal gateway.sandgate.internal\n" AIRLOCK_GATE_V6
+			 " host.sandgate.internal gateway.sandgate.internal\n"
+			      : "");
+	return out;
+}
+
+static int build_plan(struct inside *in, struct file_request *r, struct err *e)
+{
+	struct trust trust;
+	int rc;
+
+	if (trust_read_if_kept(&trust, e) < 0)
+		return -1;
+	r->was_shared = trust_says_shared;
+	r->was_shared_ctx = &trust;
+	rc = file_plan_build(r, &in->plan, e);
+	trust_free(&trust);
+	return rc;
+}
+
+static int plan_files(struct inside *in, const struct supervisor *s, const char *cwd, struct err *e)
+{
+	const struct run_options *o = s->options;
+	_cleanup_free_ char *masked = NULL;
+	const char **list = masked_files_list(&masked);
+	_cleanup_fd_ int home = -1;
+	struct file_over over[CA_BUNDLE_PLACES];
+	char hosts[512], kept_home[PATH_MAX];
+	struct own_folders own;
+	struct file_request r = {
+		.host = &host_tree,
+		.cwd = cwd,
+		.home = getenv("HOME"),
+		.as_root = o->as_root,
+		.host_root = person_is_root(),
+		.rw = o->rw,
+		.ro = o->ro,
+		.hide = o->hide,
+		.masked = list,
+		.own = own.list,
+		.own_ways = own.ways,
+		.resolv_conf = s->networked ? "nameserver " AIRLOCK_GATE_V4 "\n" : "",
+		.hosts = text_of_hosts(s, hosts, sizeof(hosts)),
+		.over = s->networked ? over : NULL,
+	};
+	int rc;
+
+	own_folders_find(s->dir.registry.path, &own);
+	ca_bundle_places(&s->ca, over);
+	if (!list)
+		return err_set(e, "the files in /etc that are not for everyone: %s",
+			       strerror(errno));
+	if (o->lasting) {
+		home = kept_home_open(s->dir.name, kept_home, e);
+		r.kept_home = kept_home;
+	}
+	rc = o->lasting && home < 0 ? -1 : build_plan(in, &r, e);
+	free(list);
+	if (rc || (o->lasting && kept_home_prepare(home, &in->plan, &host_tree, e)))
+		return -1;
+	in->check = mount_check_begin(&in->plan, e);
+	return in->check ? 0 : -1;
+}
+
+static int make_environment(struct inside *in, const struct supervisor *s, struct err *e)
+{
+	struct environment_request r = {
+		.person = environ,
+		.sandbox = s->dir.name,
+		.home = in->plan.home,
+		.user = s->options->as_root ? "root" : NULL,
+		.workdir = in->plan.workdir,
+		.apt_config = s->options->as_root ? SANDBOX_APT_CONFIG : NULL,
+		.authority = s->networked,
+		.credentials = policy_credentials(&s->live.policy),
+		.placeholder_seed = s->placeholder_seed,
+		.by_proxy = s->options->policy->network == NET_BROKERED,
+		.added = s->options->env,
+	};
+
+	in->env = environment_build(&r);
+	return in->env ? 0 : err_set(e, "out of memory");
+}
+
+static int find_command(const struct inside *in, const char *command, const char *cwd,
+			struct err *e)
+{
+	if (!command)
+		return 0;
+	if (!*command) {
+		err_set(e, "the command is empty; write it after --");
+		return EXIT_NOT_FOUND;
+	}
+	if (command_path_check(&in->plan, &host_tree, command, environment_get(in->env, "PATH"),
+			       cwd, e))
+		return 0;
+	return EXIT_NOT_FOUND;
+}
+
+int inside_plan(struct inside *in, struct supervisor *s, const char *cwd, struct err *e)
+{
+	if (plan_files(in, s, cwd, e) || make_environment(in, s, e))
+		return EXIT_SANDGATE;
+	planted_begin(&in->planted, in->plan.workdir);
+	return find_command(in, s->options->argv[0], cwd, e);
+}
+
+void inside_free(struct inside *in)
+{
+	if (in->planted.folder >= 0)
+		close(in->planted.folder);
+	mount_check_free(in->check);
+	file_plan_free(&in->plan);
+	environment_free(in->env);
+	*in = INSIDE_NONE;
+}

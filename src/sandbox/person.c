@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sandbox/person.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* 340 lines at most (user_namespaces(7)), of three numbers. */
+enum { MAP_MAX = 340 * 36 + 1 };
+
+/* A number of up to ten digits at *at, and the white space around it. */
+static bool take_number(struct span *at, uint64_t *out)
+{
+	size_t i = 0, digits;
+
+	while (i < at->n && (at->p[i] == ' ' || at->p[i] == '\n'))
+		i++;
+	for (*out = 0, digits = 0; i < at->n && at->p[i] >= '0' && at->p[i] <= '9'; i++, digits++)
+		*out = *out * 10 + (uint64_t)(at->p[i] - '0');
+	at->p += i;
+	at->n -= i;
+	return digits > 0 && digits <= 10;
+}
+
+bool person_map_id(struct span map, id_t inside, id_t *out)
+{
+	uint64_t first, above, n;
+
+	while (take_number(&map, &first) && take_number(&map, &above) && take_number(&map, &n)) {
+		if (inside < first || inside - first >= n)
+			continue;
+		*out = (id_t)(above + (inside - first));
+		return true;
+	}
+	return false;
+}
+
+/* False where the namespace above has no number for it, or there is no /proc. */
+static bool map_own(const char *map, id_t inside, id_t *out)
+{
+	char text[MAP_MAX];
+	int fd = open(map, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text));
+
+	if (fd >= 0)
+		close(fd);
+	return n > 0 && person_map_id(span_of(text, (size_t)n), inside, out);
+}
+
+uid_t person_uid_of(uid_t inside)
+{
+	uid_t above;
+
+	return map_own("/proc/self/uid_map", inside, &above) ? above : inside;
+}
+
+uid_t person_uid(void)
+{
+	return person_uid_of(geteuid());
+}
+
+gid_t person_gid(gid_t inside)
+{
+	gid_t above;
+
+	return map_own("/proc/self/gid_map", inside, &above) ? above : inside;
+}
+
+static bool owns_the_system(uid_t uid)
+{
+	struct stat st;
+
+	return stat("/", &st) == 0 && st.st_uid == uid;
+}
+
+bool person_is_root(void)
+{
+	uid_t above;
+
+	if (geteuid() != 0)
+		return false;
+	return (map_own("/proc/self/uid_map", 0, &above) && above == 0) || owns_the_system(0);
+}
+
+bool person_sees_root(uid_t owner)
+{
+	if (geteuid() != 0 || person_is_root())
+		return owner == 0;
+	return owner != 0 && owns_the_system(owner);
+}
