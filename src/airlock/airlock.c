@@ -65,6 +65,8 @@ static struct airlock_gate_fds gate_fds(const struct airlock_message *m)
 		.tun = m->fds[SLOT_TUN],
 		.listen_v4 = m->fds[SLOT_LISTEN_V4],
 		.listen_v6 = m->fds[SLOT_LISTEN_V6],
+		.dhcp = m->fds[SLOT_DHCP],
+		.router = m->fds[SLOT_ROUTER],
 	};
 }
 
@@ -77,6 +79,7 @@ static int give_up(struct airlock *a, struct err *e)
 int airlock_begin(const struct airlock_config *c, struct airlock *out, struct err *e)
 {
 	*out = closed;
+	out->link = c->link;
 	return start_keeper(c, out, e) < 0 ? give_up(out, e) : 0;
 }
 
@@ -84,6 +87,8 @@ int airlock_await_namespaces(struct airlock *a, struct err *e)
 {
 	struct airlock_message m;
 
+	if (a->link != AIRLOCK_OWN)
+		return 0;
 	if (await(a, MESSAGE_NAMESPACES, OPEN_TIMEOUT_MS, &m, e) < 0)
 		return give_up(a, e);
 	a->sandbox_userns = m.fds[SLOT_USERNS];
@@ -98,6 +103,8 @@ int airlock_await_ready(struct airlock *a, struct err *e)
 	if (await(a, MESSAGE_READY, OPEN_TIMEOUT_MS, &m, e) < 0)
 		return give_up(a, e);
 	a->door = m.fds[SLOT_DOOR];
+	a->tap = m.fds[SLOT_TAP];
+	a->capture = m.fds[SLOT_CAPTURE];
 	a->gate = gate_fds(&m);
 	return 0;
 }
@@ -134,6 +141,15 @@ int airlock_renew(struct airlock *a, struct airlock_gate_fds *out, struct err *e
 	return 0;
 }
 
+int airlock_open_capture(struct airlock *a, struct err *e)
+{
+	struct airlock_message m;
+
+	if (request(a, MESSAGE_CAPTURE, MESSAGE_CAPTURED, &m, e) < 0)
+		return err_prefix(e, "airlock");
+	return m.fds[SLOT_CAPTURE];
+}
+
 int airlock_read_counters(struct airlock *a, struct airlock_counters *out)
 {
 	struct airlock_message m;
@@ -156,6 +172,8 @@ void airlock_close_gate_fds(struct airlock_gate_fds *f)
 	close_one(&f->tun);
 	close_one(&f->listen_v4);
 	close_one(&f->listen_v6);
+	close_one(&f->dhcp);
+	close_one(&f->router);
 }
 
 void airlock_close(struct airlock *a)
@@ -163,6 +181,8 @@ void airlock_close(struct airlock *a)
 	close_one(&a->control);
 	airlock_close_gate_fds(&a->gate);
 	close_one(&a->door);
+	close_one(&a->tap);
+	close_one(&a->capture);
 	close_one(&a->sandbox_userns);
 	close_one(&a->sandbox_netns);
 	if (a->keeper > 0) {

@@ -62,6 +62,7 @@ struct airlock_gate_fds {
 };
 
 struct airlock {
+	enum airlock_link link;
 	pid_t keeper;
 	int keeper_pidfd;
 	int control;	    /* requests to the keeper; the supervisor's end */
@@ -94,7 +95,7 @@ int airlock_open(const struct airlock_config *c, struct airlock *out, struct err
 /*
  * The same in three steps, for a caller that has other work to do meanwhile: the keeper is
  * started; the sandbox's namespaces are there, so that an engine can enter them; all the rest is
- * there. Until the last step has succeeded the sandbox's link leads nowhere. Each of them closes
+ * there. The second has nothing to wait for but with AIRLOCK_OWN. Until the last step has succeeded the sandbox's link leads nowhere. Each of them closes
  * the airlock when it fails.
  */
 int airlock_begin(const struct airlock_config *c, struct airlock *out, struct err *e) sg_must_check;

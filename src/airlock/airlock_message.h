@@ -14,16 +14,19 @@
 
 /* Who sends it → to whom. */
 enum airlock_message_kind {
-	MESSAGE_FAILED = 1,   /* keeper → supervisor, a helper → keeper: err says why */
-	MESSAGE_READY,	      /* keeper → supervisor: tun, listeners and door */
-	MESSAGE_RENEW,	      /* supervisor → keeper: for a new gate */
-	MESSAGE_RENEWED,      /* keeper → supervisor: tun and listeners */
-	MESSAGE_COUNT,	      /* supervisor → keeper */
-	MESSAGE_COUNTERS,     /* keeper → supervisor */
-	MESSAGE_NAMESPACES,   /* sandbox's side → keeper → supervisor: its two namespaces */
-	MESSAGE_LINK_IS_HERE, /* keeper → sandbox's side: eth0 is there */
-	MESSAGE_SIDE_READY,   /* sandbox's side → keeper: the door, if there is one */
+	MESSAGE_FAILED = 1, /* keeper → supervisor, a helper → keeper: err says why */
+	MESSAGE_READY,	    /* keeper → supervisor: tun, listeners and door */
+	MESSAGE_RENEW,	    /* supervisor → keeper: for a new gate */
+	MESSAGE_RENEWED,    /* keeper → supervisor: tun and listeners */
+	MESSAGE_COUNT,	    /* supervisor → keeper */
+	MESSAGE_COUNTERS,   /* keeper → supervisor */
+	MESSAGE_NAMESPACES, /* sandbox's side → keeper → supervisor: its two namespaces; keeper →
+				 placer: the airlock's */
+	MESSAGE_LINK_IS_HERE, /* keeper → sandbox's side: eth0 is there; placer → keeper: link0 */
+	MESSAGE_SIDE_READY,   /* a helper → keeper: the door, if there is one */
 	MESSAGE_RULES_LOADED, /* the loader of rules → keeper */
+	MESSAGE_CAPTURE,      /* supervisor → keeper */
+	MESSAGE_CAPTURED,     /* keeper → supervisor: the packet socket */
 };
 
 enum message_slot {
@@ -33,6 +36,10 @@ enum message_slot {
 	SLOT_LISTEN_V4,
 	SLOT_LISTEN_V6,
 	SLOT_DOOR,
+	SLOT_TAP,
+	SLOT_DHCP,
+	SLOT_ROUTER,
+	SLOT_CAPTURE,
 	SLOTS,
 };
 

@@ -7,6 +7,7 @@
 #include "airlock/door.h"
 
 #include <arpa/inet.h>
+#include <cap-ng.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -14,26 +15,35 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "airlock/airlock.h"
 #include "base/addr.h"
 #include "base/clock.h"
 #include "confine/confine.h"
 
 enum { CONNECT_MS = 1000 };
 
-int door_confine(int sock, int keeper, struct err *e)
+int door_confine(int sock, int keeper, const struct door_places *places, struct err *e)
 {
 	const struct confine_call calls[] = {
-		{SCMP_SYS(recvmsg), 0, (uint32_t)sock}, {SCMP_SYS(recvfrom), 0, (uint32_t)sock},
-		{SCMP_SYS(sendmsg), 0, (uint32_t)sock}, {SCMP_SYS(sendmsg), 0, (uint32_t)keeper},
-		{SCMP_SYS(socket), 0, AF_INET},		{SCMP_SYS(socket), 0, AF_INET6},
-		{SCMP_SYS(connect), CONFINE_ANY, 0},	{SCMP_SYS(getsockopt), CONFINE_ANY, 0},
-		{SCMP_SYS(poll), CONFINE_ANY, 0},	{SCMP_SYS(ppoll), CONFINE_ANY, 0},
-		{SCMP_SYS(close), CONFINE_ANY, 0},	{SCMP_SYS(clock_gettime), CONFINE_ANY, 0},
-		{SCMP_SYS(exit_group), CONFINE_ANY, 0}, {SCMP_SYS(restart_syscall), CONFINE_ANY, 0},
+		{SCMP_SYS(recvmsg), 0, (uint32_t)sock},
+		{SCMP_SYS(recvfrom), 0, (uint32_t)sock},
+		{SCMP_SYS(sendmsg), 0, (uint32_t)sock},
+		{SCMP_SYS(sendmsg), 0, (uint32_t)keeper},
+		{SCMP_SYS(socket), 0, AF_INET},
+		{SCMP_SYS(socket), 0, AF_INET6},
+		{SCMP_SYS(connect), CONFINE_ANY, 0},
+		{SCMP_SYS(getsockopt), CONFINE_ANY, 0},
+		{SCMP_SYS(poll), CONFINE_ANY, 0},
+		{SCMP_SYS(ppoll), CONFINE_ANY, 0},
+		{SCMP_SYS(close), CONFINE_ANY, 0},
+		{SCMP_SYS(clock_gettime), CONFINE_ANY, 0},
+		{SCMP_SYS(exit_group), CONFINE_ANY, 0},
+		{SCMP_SYS(restart_syscall), CONFINE_ANY, 0},
+		{SCMP_SYS(setsockopt), 2, IP_TRANSPARENT},
 	};
+	/* IP_TRANSPARENT asks for it at each socket. */
+	uint64_t kept = places->transparent ? CONFINE_CAPABILITY(CAP_NET_RAW) : 0;
 
-	if (confine_privileges(false, e) < 0 || confine_files(&(struct confine_files){0}, e) < 0)
+	if (confine_privileges(kept, e) < 0 || confine_files(&(struct confine_files){0}, e) < 0)
 		return -1;
 	return confine_calls(calls, sg_array_len(calls), e);
 }
@@ -58,20 +68,19 @@ static int finish(int fd, mono_t until)
 }
 
 /* A connected socket, or -errno. */
-static int connect_to(const char *text, uint16_t port, mono_t until)
+static int connect_to(const struct addr *place, uint16_t port, bool transparent, mono_t until)
 {
-	struct endpoint to = {.port = port};
+	struct endpoint to = {.addr = *place, .port = port};
 	struct sockaddr_storage name;
-	socklen_t n;
-	int fd, error = 0;
+	socklen_t n = endpoint_to_sockaddr(&to, &name);
+	int fd = socket(name.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int error = 0, on = 1;
 
-	if (!addr_parse(text, strlen(text), &to.addr))
-		return -EINVAL;
-	n = endpoint_to_sockaddr(&to, &name);
-	fd = socket(name.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
-	if (connect(fd, (struct sockaddr *)&name, n) < 0)
+	if (transparent && setsockopt(fd, SOL_IP, IP_TRANSPARENT, &on, sizeof(on)) < 0)
+		error = -errno;
+	else if (connect(fd, (struct sockaddr *)&name, n) < 0)
 		error = errno == EINPROGRESS ? finish(fd, until) : -errno;
 	if (error < 0) {
 		close(fd);
@@ -80,19 +89,18 @@ static int connect_to(const char *text, uint16_t port, mono_t until)
 	return fd;
 }
 
-/* Where a server inside may listen, likeliest first. The error is that of the first. */
-static int connect_inside(uint16_t port)
+/* The error is that of the first place. */
+static int connect_inside(const struct door_places *places, uint16_t port)
 {
-	static const char *const places[] = {"127.0.0.1", "::1", AIRLOCK_SANDBOX_V4};
 	mono_t until = mono_add_ms(mono_now(), CONNECT_MS);
-	int first = 0;
+	int first = -EHOSTUNREACH;
 
-	for (size_t i = 0; i < sg_array_len(places); i++) {
-		int fd = connect_to(places[i], port, until);
+	for (size_t i = 0; i < places->n; i++) {
+		int fd = connect_to(&places->v[i], port, places->transparent, until);
 
 		if (fd >= 0)
 			return fd;
-		first = first ? first : fd;
+		first = i == 0 ? fd : first;
 	}
 	return first;
 }
@@ -118,7 +126,7 @@ static int send_answer(int sock, int result)
 	return sendmsg(sock, &h, MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-void door_serve(int sock)
+void door_serve(int sock, const struct door_places *places)
 {
 	for (;;) {
 		uint16_t port;
@@ -129,7 +137,7 @@ void door_serve(int sock)
 			continue;
 		if (got != sizeof(port) || port == 0)
 			_exit(got == 0 ? 0 : 1);
-		result = connect_inside(ntohs(port));
+		result = connect_inside(places, ntohs(port));
 		error = send_answer(sock, result);
 		if (result >= 0)
 			close(result);

@@ -22,6 +22,7 @@
  */
 #include "airlock/keeper.h"
 
+#include <cap-ng.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/if_tun.h>
@@ -33,11 +34,15 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "airlock/capture.h"
+#include "airlock/door_process.h"
+#include "airlock/guest.h"
 #include "airlock/layout.h"
 #include "airlock/link.h"
 #include "airlock/listen.h"
 #include "airlock/airlock_message.h"
 #include "airlock/missing.h"
+#include "airlock/placer.h"
 #include "airlock/rules.h"
 #include "airlock/sandbox_side.h"
 #include "airlock/sysctl.h"
@@ -59,24 +64,14 @@ struct helper {
 };
 
 struct keeper {
-	const struct airlock_config *config;
-	int control;		      /* to the supervisor */
-	struct helper side;	      /* makes the sandbox's namespaces and its end of the link */
-	struct helper loader;	      /* loads the rules */
-	bool v6;		      /* the kernel has IPv6 */
+	struct airlock_plan plan;
+	int control;	      /* to the supervisor */
+	int netns;	      /* that is there already; -1: none */
+	struct helper side;   /* makes the sandbox's end of the link, and becomes the door */
+	struct helper loader; /* loads the rules */
 	struct airlock_message ready; /* collects what the supervisor gets */
 	struct nl route, netfilter;
 };
-
-static bool kernel_has_ipv6(void)
-{
-	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-	if (fd < 0)
-		return errno != EAFNOSUPPORT;
-	close(fd);
-	return true;
-}
 
 /* Returns in the child as well, with h->pid 0 and its end of the socket pair. */
 static int start_helper(struct helper *h, struct err *e)
@@ -109,15 +104,31 @@ static int await_helper(struct helper *h, enum airlock_message_kind kind, struct
 	return -1;
 }
 
+/* Of a virtual machine there is no end to make: the door, in the airlock itself. */
+static void tap_door_main(const struct airlock_plan *p, int keeper, pid_t parent) sg_noreturn;
+static void tap_door_main(const struct airlock_plan *p, int keeper, pid_t parent)
+{
+	struct airlock_message m;
+
+	airlock_message_init(&m, MESSAGE_SIDE_READY);
+	if (confine_detach("sandgate-door", parent, &keeper, 1, &m.err) < 0)
+		m.kind = MESSAGE_FAILED;
+	door_process_finish(p, CONFINE_KEPT_FD, &m);
+}
+
 static int start_side(struct keeper *k, struct err *e)
 {
 	pid_t self = getpid();
 
 	if (start_helper(&k->side, e) < 0)
 		return -1;
-	if (k->side.pid == 0)
-		sandbox_side_main(k->config, k->v6, k->side.sock, self);
-	return 0;
+	if (k->side.pid)
+		return 0;
+	if (k->plan.link == AIRLOCK_NETNS)
+		placer_main(&k->plan, k->netns, k->side.sock, self);
+	if (k->plan.link == AIRLOCK_TAP)
+		tap_door_main(&k->plan, k->side.sock, self);
+	sandbox_side_main(&k->plan, k->side.sock, self);
 }
 
 /* No confinement: the loader reads nothing but the rules, and ends within milliseconds. */
@@ -129,7 +140,7 @@ static void loader_main(struct keeper *k, pid_t parent)
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
 		_exit(1);
 	airlock_message_init(&m, MESSAGE_RULES_LOADED);
-	if (rules_load(k->v6, &m.err) < 0)
+	if (rules_load(&k->plan, &m.err) < 0)
 		m.kind = MESSAGE_FAILED;
 	_exit(airlock_message_send(k->loader.sock, &m) < 0);
 }
@@ -160,7 +171,9 @@ static int enter_airlock(struct keeper *k, struct err *e)
 			       "the kernel has no netfilter netlink: %s; as root: modprobe -a "
 			       "nfnetlink nf_tables",
 			       strerror(-error));
-	return sysctl_set_airlock(k->v6, e);
+	if (k->plan.link == AIRLOCK_TAP && sysctl_open_low_ports(e) < 0)
+		return -1;
+	return sysctl_set_airlock(k->plan.v6, e);
 }
 
 static int run_links(struct keeper *k, struct err *e)
@@ -180,9 +193,11 @@ static int hand_on_namespaces(struct keeper *k, struct airlock_message *m, struc
 
 static int add_link(struct keeper *k, int sandbox_netns, struct err *e)
 {
+	const struct link_end here = {"link0", LINK_INDEX_LINK0, link_mac_gate};
+	const struct link_end there = {k->plan.device, LINK_INDEX_ETH0, k->plan.mac};
 	struct airlock_message m;
 
-	link_add_veth(&k->route, sandbox_netns, AIRLOCK_MTU);
+	link_add_veth(&k->route, &here, &there, sandbox_netns, k->plan.mtu);
 	if (run_links(k, e) < 0)
 		return -1;
 	airlock_message_init(&m, MESSAGE_LINK_IS_HERE);
@@ -192,7 +207,7 @@ static int add_link(struct keeper *k, int sandbox_netns, struct err *e)
 		       : 0;
 }
 
-static int make_link(struct keeper *k, struct err *e)
+static int make_link_of_own(struct keeper *k, struct err *e)
 {
 	struct airlock_message m;
 	int r;
@@ -204,6 +219,55 @@ static int make_link(struct keeper *k, struct err *e)
 		r = add_link(k, m.fds[SLOT_NETNS], e);
 	airlock_message_close_fds(&m);
 	return r;
+}
+
+/* The placer makes it, which alone is privileged at both ends. */
+static int have_link_placed(struct keeper *k, struct err *e)
+{
+	struct airlock_message m;
+	int error;
+
+	airlock_message_init(&m, MESSAGE_NAMESPACES);
+	m.fds[SLOT_NETNS] = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	if (m.fds[SLOT_NETNS] < 0)
+		return err_set(e, "cannot open /proc/self/ns: %s; mount /proc", strerror(errno));
+	error = airlock_message_send(k->side.sock, &m);
+	airlock_message_close_fds(&m);
+	/* A placer that takes no message has ended, and its last message says why. */
+	if (error < 0)
+		return await_helper(&k->side, MESSAGE_SIDE_READY, &m, e);
+	return await_helper(&k->side, MESSAGE_LINK_IS_HERE, &m, e);
+}
+
+static int make_tap(struct keeper *k, struct err *e)
+{
+	k->ready.fds[SLOT_TAP] = tun_open_tap("/dev/net/tun");
+	if (k->ready.fds[SLOT_TAP] < 0)
+		return missing_tun(-k->ready.fds[SLOT_TAP], e);
+	link_set_mac_and_mtu(&k->route, LINK_INDEX_LINK0, link_mac_gate, k->plan.mtu);
+	return run_links(k, e);
+}
+
+static int open_capture(struct airlock_message *m, struct err *e)
+{
+	m->fds[SLOT_CAPTURE] = capture_open();
+	return m->fds[SLOT_CAPTURE] < 0 ? err_set(e, "cannot open a packet socket: %s",
+						  strerror(-m->fds[SLOT_CAPTURE]))
+					: 0;
+}
+
+/* The sandbox's link, down, and with it what sees the first frame. */
+static int make_link(struct keeper *k, struct err *e)
+{
+	int (*const make[])(struct keeper * k, struct err * e) = {
+		[AIRLOCK_OWN] = make_link_of_own,
+		[AIRLOCK_NETNS] = have_link_placed,
+		[AIRLOCK_TAP] = make_tap,
+	};
+
+	if (make[k->plan.link](k, e) < 0)
+		return -1;
+	return k->plan.capture ? open_capture(&k->ready, e) : 0;
 }
 
 /* To a socket here whatever the address; and where the gate's packets go when there is no tun0. */
@@ -230,30 +294,60 @@ static void queue_rules(struct nl *n, uint8_t family)
 	link_delete_rule(n, family, 0, RT_TABLE_LOCAL);
 }
 
-static void queue_family(struct nl *n, const char *gate_text, uint8_t bits,
-			 const char *sandbox_text)
+static void queue_family(struct nl *n, const struct addr *gate, const struct addr *sandbox,
+			 uint8_t bits, uint8_t sandbox_bits)
 {
-	struct addr gate = link_known_address(gate_text),
-		    sandbox = link_known_address(sandbox_text);
+	struct addr to = *sandbox;
 
-	link_add_address(n, LINK_INDEX_LINK0, &gate, bits);
-	link_add_neighbour(n, LINK_INDEX_LINK0, &sandbox, true);
+	link_add_address(n, LINK_INDEX_LINK0, gate, bits);
+	/* The route of a prefix has no host bits. */
+	if (sandbox_bits == 64)
+		memset(to.b + 8, 0, 8);
 	link_add_route(n, &(struct link_route){.table = RT_TABLE_MAIN,
 					       .type = RTN_UNICAST,
-					       .bits = addr_is_v4(&sandbox) ? 32 : 128,
+					       .bits = sandbox_bits,
 					       .index = LINK_INDEX_LINK0,
-					       .dst = &sandbox});
-	queue_defaults(n, &gate);
-	queue_rules(n, addr_is_v4(&gate) ? AF_INET : AF_INET6);
+					       .dst = &to});
+	queue_defaults(n, gate);
+	queue_rules(n, addr_is_v4(gate) ? AF_INET : AF_INET6);
+}
+
+/* What a router advertisement comes from, and the way to those who ask for one (RFC 4861, 6.1). */
+static void queue_link_local(struct nl *n)
+{
+	struct addr gate = airlock_address(AIRLOCK_GATE_LINK_LOCAL),
+		    prefix = airlock_address("fe80::");
+
+	link_add_address(n, LINK_INDEX_LINK0, &gate, 64);
+	link_add_route(n, &(struct link_route){.table = RT_TABLE_MAIN,
+					       .type = RTN_UNICAST,
+					       .bits = 64,
+					       .index = LINK_INDEX_LINK0,
+					       .dst = &prefix});
+}
+
+/* A guest's own IPv6 addresses are not known: they are asked for. */
+static void queue_v6(struct keeper *k)
+{
+	const struct airlock_addresses *a = &k->plan.addresses;
+
+	queue_family(&k->route, &a->gate_v6, &a->sandbox_v6, a->v6_bits, a->v6_prefix ? 64 : 128);
+	if (!a->v6_prefix)
+		link_add_neighbour(&k->route, LINK_INDEX_LINK0, &a->sandbox_v6, k->plan.mac);
+	if (k->plan.link == AIRLOCK_TAP)
+		queue_link_local(&k->route);
 }
 
 static int configure_link(struct keeper *k, struct err *e)
 {
+	const struct airlock_addresses *a = &k->plan.addresses;
+
 	link_up(&k->route, LINK_INDEX_LO);
 	link_up(&k->route, LINK_INDEX_LINK0);
-	queue_family(&k->route, AIRLOCK_GATE_V4, AIRLOCK_V4_BITS, AIRLOCK_SANDBOX_V4);
-	if (k->v6)
-		queue_family(&k->route, AIRLOCK_GATE_V6, AIRLOCK_V6_BITS, AIRLOCK_SANDBOX_V6);
+	queue_family(&k->route, &a->gate_v4, &a->sandbox_v4, a->v4_bits, 32);
+	link_add_neighbour(&k->route, LINK_INDEX_LINK0, &a->sandbox_v4, k->plan.mac);
+	if (k->plan.v6)
+		queue_v6(k);
 	return run_links(k, e);
 }
 
@@ -271,7 +365,7 @@ static int finish_helpers(struct keeper *k, struct err *e)
 	close(k->side.sock);
 	close(k->loader.sock);
 	waitpid(k->loader.pid, NULL, 0);
-	if (!k->config->door)
+	if (!k->plan.door)
 		waitpid(k->side.pid, NULL, 0);
 	error = link_await_carrier(&k->route, LINK_INDEX_LINK0);
 	return error < 0 ? missing_link(k->route.failed, -error, e) : 0;
@@ -298,6 +392,9 @@ static int confine(struct keeper *k, struct err *e)
 		/* listen.c */
 		{SCMP_SYS(socket), 0, AF_INET},
 		{SCMP_SYS(socket), 0, AF_INET6},
+		/* capture.c; there is no call by which it could be read */
+		{SCMP_SYS(socket), 0, AF_PACKET},
+		{SCMP_SYS(getsockopt), CONFINE_ANY, 0},
 		{SCMP_SYS(setsockopt), CONFINE_ANY, 0},
 		{SCMP_SYS(bind), CONFINE_ANY, 0},
 		{SCMP_SYS(listen), CONFINE_ANY, 0},
@@ -308,19 +405,19 @@ static int confine(struct keeper *k, struct err *e)
 		return missing_tun(errno, e);
 	if (access(tun_device, F_OK) < 0)
 		return missing_tun(errno, e);
-	if (confine_privileges(true, e) < 0 || confine_files(&files, e) < 0)
+	if (confine_privileges(CONFINE_CAPABILITY(CAP_NET_ADMIN) | CONFINE_CAPABILITY(CAP_NET_RAW),
+			       e) < 0 ||
+	    confine_files(&files, e) < 0)
 		return -1;
 	return confine_calls(calls, sg_array_len(calls), e);
 }
 
-static void queue_gate_route(struct nl *n, const char *family_text)
+static void queue_gate_route(struct nl *n, const struct addr *family)
 {
-	struct addr family = link_known_address(family_text);
-
 	link_add_route(n, &(struct link_route){.table = AIRLOCK_MARK_GATE,
 					       .type = RTN_UNICAST,
 					       .index = LINK_INDEX_TUN0,
-					       .dst = &family});
+					       .dst = family});
 }
 
 static int open_listeners(struct keeper *k, struct airlock_message *m, struct err *e)
@@ -329,7 +426,7 @@ static int open_listeners(struct keeper *k, struct airlock_message *m, struct er
 	if (m->fds[SLOT_LISTEN_V4] < 0)
 		return err_set(e, "cannot listen in the airlock: %s",
 			       strerror(-m->fds[SLOT_LISTEN_V4]));
-	if (!k->v6)
+	if (!k->plan.v6)
 		return 0;
 	m->fds[SLOT_LISTEN_V6] = listen_open(AF_INET6);
 	if (m->fds[SLOT_LISTEN_V6] < 0)
@@ -338,30 +435,68 @@ static int open_listeners(struct keeper *k, struct airlock_message *m, struct er
 	return 0;
 }
 
-/* Makes tun0, what leads to it, and the listeners, into the slots of m. */
+static int open_guest_sockets(struct keeper *k, struct airlock_message *m, struct err *e)
+{
+	m->fds[SLOT_DHCP] = guest_open_dhcp();
+	if (m->fds[SLOT_DHCP] < 0)
+		return err_set(e, "cannot listen for DHCP: %s", strerror(-m->fds[SLOT_DHCP]));
+	if (!k->plan.v6)
+		return 0;
+	m->fds[SLOT_ROUTER] = guest_open_router();
+	return m->fds[SLOT_ROUTER] < 0 ? err_set(e, "cannot listen for router solicitations: %s",
+						 strerror(-m->fds[SLOT_ROUTER]))
+				       : 0;
+}
+
+/* Makes tun0, what leads to it, and the gate's sockets, into the slots of m. */
 static int make_gate_side(struct keeper *k, struct airlock_message *m, struct err *e)
 {
 	m->fds[SLOT_TUN] = tun_open(tun_device);
 	if (m->fds[SLOT_TUN] < 0)
 		return missing_tun(-m->fds[SLOT_TUN], e);
 	link_up_tun(&k->route, AIRLOCK_TUN_MTU, AIRLOCK_TUN_QUEUE);
-	queue_gate_route(&k->route, AIRLOCK_GATE_V4);
-	if (k->v6)
-		queue_gate_route(&k->route, AIRLOCK_GATE_V6);
-	if (run_links(k, e) < 0)
+	queue_gate_route(&k->route, &k->plan.addresses.gate_v4);
+	if (k->plan.v6)
+		queue_gate_route(&k->route, &k->plan.addresses.gate_v6);
+	if (run_links(k, e) < 0 || open_listeners(k, m, e) < 0)
 		return -1;
-	return open_listeners(k, m, e);
+	return k->plan.link == AIRLOCK_TAP ? open_guest_sockets(k, m, e) : 0;
 }
 
-static int make_airlock(struct keeper *k, pid_t parent, struct err *e)
+static int detach(struct keeper *k, const struct airlock_config *c, pid_t parent, struct err *e)
 {
-	if (confine_detach("sandgate-keeper", parent, &k->control, 1, e) < 0)
+	const int keep[] = {k->control, c->netns};
+	size_t n = c->link == AIRLOCK_NETNS ? 2 : 1;
+
+	if (confine_detach("sandgate-keeper", parent, keep, n, e) < 0)
 		return -1;
 	k->control = CONFINE_KEPT_FD;
-	k->v6 = kernel_has_ipv6();
-	if (userns_enter(0, 0, e) < 0 || start_side(k, e) < 0 || enter_airlock(k, e) < 0 ||
-	    make_link(k, e) < 0 || start_loader(k, e) < 0 || configure_link(k, e) < 0 ||
-	    finish_helpers(k, e) < 0 || confine(k, e) < 0)
+	k->netns = n == 2 ? CONFINE_KEPT_FD + 1 : -1;
+	return 0;
+}
+
+/*
+ * The placer is forked before the airlock's user namespace is entered, the side after it, a tap's
+ * door in the airlock.
+ */
+static int enter_namespaces(struct keeper *k, struct err *e)
+{
+	enum airlock_link link = k->plan.link;
+
+	if (link == AIRLOCK_NETNS && (userns_enter_owner(k->netns, e) < 0 || start_side(k, e) < 0))
+		return -1;
+	if (userns_enter(0, 0, e) < 0 || (link == AIRLOCK_OWN && start_side(k, e) < 0) ||
+	    enter_airlock(k, e) < 0)
+		return -1;
+	return link == AIRLOCK_TAP ? start_side(k, e) : 0;
+}
+
+static int make_airlock(struct keeper *k, const struct airlock_config *c, pid_t parent,
+			struct err *e)
+{
+	if (airlock_plan_make(c, &k->plan, e) < 0 || detach(k, c, parent, e) < 0 ||
+	    enter_namespaces(k, e) < 0 || make_link(k, e) < 0 || start_loader(k, e) < 0 ||
+	    configure_link(k, e) < 0 || finish_helpers(k, e) < 0 || confine(k, e) < 0)
 		return -1;
 	return make_gate_side(k, &k->ready, e);
 }
@@ -408,6 +543,18 @@ static void count(struct keeper *k)
 	answer(k, &m);
 }
 
+static void capture(struct keeper *k)
+{
+	struct airlock_message m;
+
+	airlock_message_init(&m, MESSAGE_CAPTURED);
+	if (open_capture(&m, &m.err) < 0) {
+		airlock_message_close_fds(&m);
+		m.kind = MESSAGE_FAILED;
+	}
+	answer(k, &m);
+}
+
 static void serve(struct keeper *k) sg_noreturn;
 static void serve(struct keeper *k)
 {
@@ -421,6 +568,8 @@ static void serve(struct keeper *k)
 			renew(k);
 		else if (m.kind == MESSAGE_COUNT)
 			count(k);
+		else if (m.kind == MESSAGE_CAPTURE)
+			capture(k);
 		else
 			_exit(1);
 	}
@@ -431,12 +580,11 @@ void keeper_main(const struct airlock_config *c, int control, pid_t parent)
 	static struct keeper k;
 	struct err e = {""};
 
-	k.config = c;
 	k.control = control;
 	k.route.fd = -1;
 	k.netfilter.fd = -1;
 	airlock_message_init(&k.ready, MESSAGE_READY);
-	if (make_airlock(&k, parent, &e) < 0) {
+	if (make_airlock(&k, c, parent, &e) < 0) {
 		struct airlock_message failed;
 
 		airlock_message_init(&failed, MESSAGE_FAILED);

@@ -10,15 +10,13 @@
 #include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
 #include <linux/veth.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
 
-/* Locally administered (IEEE 802c), the same in every airlock: the link has two ends, no third. */
-static const uint8_t mac_link0[6] = {0x02, 's', 'g', 0, 0, 1};
-static const uint8_t mac_eth0[6] = {0x02, 's', 'g', 0, 0, 2};
+const uint8_t link_mac_gate[LINK_MAC_OCTETS] = {0x02, 's', 'g', 0, 0, 1};
+const uint8_t link_mac_sandbox[LINK_MAC_OCTETS] = {0x02, 's', 'g', 0, 0, 2};
 
 enum { NEW = NLM_F_CREATE | NLM_F_EXCL, CARRIER_WAIT_MS = 1000, CARRIER_POLL_NS = 200000 };
 
@@ -46,29 +44,42 @@ static void put_addr(struct nlmsghdr *h, uint16_t type, const struct addr *a)
 		mnl_attr_put(h, type, 16, a->b);
 }
 
-void link_add_veth(struct nl *n, int peer_netns, uint32_t mtu)
+static void put_end(struct nlmsghdr *h, const struct link_end *end, uint32_t mtu)
+{
+	mnl_attr_put_strz(h, IFLA_IFNAME, end->name);
+	mnl_attr_put_u32(h, IFLA_MTU, mtu);
+	mnl_attr_put(h, IFLA_ADDRESS, LINK_MAC_OCTETS, end->mac);
+}
+
+void link_add_veth(struct nl *n, const struct link_end *here, const struct link_end *there,
+		   int there_netns, uint32_t mtu)
 {
 	struct nlmsghdr *h;
 	struct nlattr *info, *data, *peer;
 	struct ifinfomsg *i;
 
-	begin_link(n, &h, RTM_NEWLINK, NEW, LINK_INDEX_LINK0, "make a veth pair");
-	mnl_attr_put_strz(h, IFLA_IFNAME, "link0");
-	mnl_attr_put_u32(h, IFLA_MTU, mtu);
-	mnl_attr_put(h, IFLA_ADDRESS, sizeof(mac_link0), mac_link0);
+	begin_link(n, &h, RTM_NEWLINK, NEW, here->index, "make a veth pair");
+	put_end(h, here, mtu);
 	info = mnl_attr_nest_start(h, IFLA_LINKINFO);
 	mnl_attr_put_strz(h, IFLA_INFO_KIND, "veth");
 	data = mnl_attr_nest_start(h, IFLA_INFO_DATA);
 	peer = mnl_attr_nest_start(h, VETH_INFO_PEER);
 	i = mnl_nlmsg_put_extra_header(h, sizeof(*i));
-	i->ifi_index = LINK_INDEX_ETH0;
-	mnl_attr_put_strz(h, IFLA_IFNAME, "eth0");
-	mnl_attr_put_u32(h, IFLA_MTU, mtu);
-	mnl_attr_put(h, IFLA_ADDRESS, sizeof(mac_eth0), mac_eth0);
-	mnl_attr_put_u32(h, IFLA_NET_NS_FD, (uint32_t)peer_netns);
+	i->ifi_index = (int)there->index;
+	put_end(h, there, mtu);
+	mnl_attr_put_u32(h, IFLA_NET_NS_FD, (uint32_t)there_netns);
 	mnl_attr_nest_end(h, peer);
 	mnl_attr_nest_end(h, data);
 	mnl_attr_nest_end(h, info);
+}
+
+void link_set_mac_and_mtu(struct nl *n, uint32_t index, const uint8_t *mac, uint32_t mtu)
+{
+	struct nlmsghdr *h;
+
+	begin_link(n, &h, RTM_NEWLINK, 0, index, "set a device's addresses");
+	mnl_attr_put(h, IFLA_ADDRESS, LINK_MAC_OCTETS, mac);
+	mnl_attr_put_u32(h, IFLA_MTU, mtu);
 }
 
 void link_delete(struct nl *n, uint32_t index)
@@ -107,15 +118,6 @@ void link_up_tun(struct nl *n, uint32_t mtu, uint32_t queue)
 	mnl_attr_nest_end(h, spec);
 }
 
-struct addr link_known_address(const char *text)
-{
-	struct addr a = {0};
-
-	if (!addr_parse(text, strlen(text), &a))
-		abort();
-	return a;
-}
-
 void link_add_address(struct nl *n, uint32_t index, const struct addr *a, uint8_t bits)
 {
 	struct nlmsghdr *h = nl_begin(n, RTM_NEWADDR, NEW, "add an address");
@@ -129,7 +131,7 @@ void link_add_address(struct nl *n, uint32_t index, const struct addr *a, uint8_
 	mnl_attr_put_u32(h, IFA_FLAGS, IFA_F_NODAD | IFA_F_NOPREFIXROUTE);
 }
 
-void link_add_neighbour(struct nl *n, uint32_t index, const struct addr *a, bool is_eth0)
+void link_add_neighbour(struct nl *n, uint32_t index, const struct addr *a, const uint8_t *mac)
 {
 	struct nlmsghdr *h = nl_begin(n, RTM_NEWNEIGH, NEW, "add a neighbour");
 	struct ndmsg *m = mnl_nlmsg_put_extra_header(h, sizeof(*m));
@@ -138,7 +140,7 @@ void link_add_neighbour(struct nl *n, uint32_t index, const struct addr *a, bool
 	m->ndm_ifindex = (int)index;
 	m->ndm_state = NUD_PERMANENT;
 	put_addr(h, NDA_DST, a);
-	mnl_attr_put(h, NDA_LLADDR, 6, is_eth0 ? mac_eth0 : mac_link0);
+	mnl_attr_put(h, NDA_LLADDR, LINK_MAC_OCTETS, mac);
 }
 
 void link_add_route(struct nl *n, const struct link_route *r)

@@ -27,20 +27,31 @@ struct link_route {
 	const struct addr *gateway; /* NULL: on the link */
 };
 
-/* veth: link0 here and eth0 in the namespace of peer_netns, both down, with fixed MAC addresses. */
-void link_add_veth(struct nl *n, int peer_netns, uint32_t mtu);
+enum { LINK_MAC_OCTETS = 6, LINK_NAME_SIZE = 16 };
+
+/* Locally administered (IEEE 802c), the same in every airlock: the link has two ends, no third. */
+extern const uint8_t link_mac_gate[LINK_MAC_OCTETS];
+extern const uint8_t link_mac_sandbox[LINK_MAC_OCTETS];
+
+struct link_end {
+	const char *name;
+	uint32_t index;
+	const uint8_t *mac;
+};
+
+/* veth: `here`, and `there` in the namespace of that descriptor, both down. */
+void link_add_veth(struct nl *n, const struct link_end *here, const struct link_end *there,
+		   int there_netns, uint32_t mtu);
+void link_set_mac_and_mtu(struct nl *n, uint32_t index, const uint8_t *mac, uint32_t mtu);
 void link_delete(struct nl *n, uint32_t index);
 void link_up(struct nl *n, uint32_t index);
 /* With accept_local, since the gate sends from the airlock's own address. */
 void link_up_tun(struct nl *n, uint32_t mtu, uint32_t queue);
 
-/* One of the addresses of addresses.h. */
-struct addr link_known_address(const char *text);
-
 /* No duplicate address detection and no route for the prefix: routes are queued one by one. */
 void link_add_address(struct nl *n, uint32_t index, const struct addr *a, uint8_t bits);
-/* The other end of the veth pair, for good: nothing is ever asked by ARP or ND. */
-void link_add_neighbour(struct nl *n, uint32_t index, const struct addr *a, bool is_eth0);
+/* The other end of the link, for good: nothing is ever asked by ARP or ND. */
+void link_add_neighbour(struct nl *n, uint32_t index, const struct addr *a, const uint8_t *mac);
 void link_add_route(struct nl *n, const struct link_route *r);
 
 /* `fwmark` 0: for every packet. Family is AF_INET or AF_INET6. */

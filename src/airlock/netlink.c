@@ -2,6 +2,7 @@
 #include "airlock/netlink.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <linux/netlink.h>
 #include <stdlib.h>
 #include <string.h>
@@ -180,4 +181,41 @@ const struct nlmsghdr *nl_ask(struct nl *n, int *error)
 		n->failed = n->doing[0];
 	forget_queue(n);
 	return *error < 0 ? NULL : h;
+}
+
+/* The messages of one datagram. Sets *done at the end of the dump. */
+static int take_part(struct nl *n, ssize_t got, nl_each_fn *fn, void *ctx, bool *done)
+{
+	const struct nlmsghdr *h = (const struct nlmsghdr *)n->answer;
+	int left = (int)got, r = 0;
+
+	for (; r == 0 && !*done && mnl_nlmsg_ok(h, left); h = mnl_nlmsg_next(h, &left)) {
+		if (h->nlmsg_seq != n->seq)
+			continue;
+		if (h->nlmsg_flags & NLM_F_DUMP_INTR)
+			return -EINTR;
+		*done = h->nlmsg_type == NLMSG_DONE;
+		if (h->nlmsg_type == NLMSG_ERROR)
+			r = ack_error(h) ? ack_error(h) : -EBADMSG;
+		else if (!*done)
+			r = fn(ctx, h);
+	}
+	return r;
+}
+
+int nl_dump(struct nl *n, nl_each_fn *fn, void *ctx)
+{
+	bool done = false;
+	int r = send_queue(n);
+
+	n->failed = NULL;
+	while (r == 0 && !done) {
+		ssize_t got = receive(n);
+
+		r = got < 0 ? (int)got : take_part(n, got, fn, ctx, &done);
+	}
+	if (r != 0)
+		n->failed = n->doing[0];
+	forget_queue(n);
+	return r;
 }

@@ -49,4 +49,13 @@ int nl_run(struct nl *n) sg_must_check;
  */
 const struct nlmsghdr *nl_ask(struct nl *n, int *error);
 
+/* One message of a dump; it lives until the call returns. Not 0 ends the dump with that result. */
+typedef int nl_each_fn(void *ctx, const struct nlmsghdr *h);
+
+/*
+ * Sends the queue, which holds one request with NLM_F_DUMP, and calls fn for each message of the
+ * answer. 0, what fn gave, or -errno; -EINTR when the kernel says that it has changed meanwhile.
+ */
+int nl_dump(struct nl *n, nl_each_fn *fn, void *ctx) sg_must_check;
+
 #endif

@@ -2,9 +2,11 @@
 /*
  * Theory of operation.
  *
- * ingress (netdev): every frame that leaves the sandbox is counted. Passed on are IPv4 and IPv6
- * from the sandbox's one address to a unicast address, ARP, and neighbour discovery; the rest is
- * link noise, counted and dropped. So nothing after it needs to mistrust a source address.
+ * ingress (netdev): every frame that leaves the sandbox is counted. Passed on are, from its one MAC
+ * address, IPv4 and IPv6 from its one address to a unicast address, ARP, and neighbour discovery;
+ * the rest is link noise, counted and dropped. So nothing after it needs to mistrust a source
+ * address. A virtual machine that configures itself has all of the IPv6 prefix, and asks by DHCP and
+ * router solicitation, which sockets of the gate receive here.
  *
  * prerouting gives each packet a mark, and policy routing does what the mark says:
  *
@@ -32,6 +34,7 @@
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nfnetlink.h>
 #include <nftables/libnftables.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,12 +49,19 @@
 #define PURE_SYN   "tcp flags & (fin | syn | rst | ack) == syn"
 #define NEIGHBOUR  "ip6 hoplimit 255 icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert }"
 #define PORT	   TEXT(AIRLOCK_TPROXY_PORT)
-#define SANDBOX4   AIRLOCK_SANDBOX_V4
-#define SANDBOX6   AIRLOCK_SANDBOX_V6
+#define SOLICIT	   "ip6 hoplimit 255 icmpv6 type nd-router-solicit"
+/* Stand for what the plan says, see write_value(). */
+#define SANDBOX4 "$4"
+#define SANDBOX6 "$6"
+#define GATE4	 "$g"
+#define MAC	 "$m"
 
 /*
  * `ether type` is not left to be implied: it is what tells a tagged frame from a bare one. And
  * `ip saddr` stands before `tproxy ip`, or nft finds conflicting protocols.
+ *
+ * A line begins with a digit or a letter for each thing without which it is left out: 6, IPv6; G, a
+ * guest that configures itself.
  */
 static const char *const rules[] = {
 	"table netdev " TABLE " {",
@@ -60,6 +70,7 @@ static const char *const rules[] = {
 	"chain ingress {",
 	"type filter hook ingress device \"link0\" priority 0; policy drop",
 	"counter name frames",
+	"ether saddr != " MAC " counter name noise drop",
 	"ether type ip meta pkttype host ip saddr " SANDBOX4
 	" ip daddr != { 0.0.0.0/8, 127.0.0.0/8, 224.0.0.0/4, 255.255.255.255 } accept",
 	"6ether type ip6 meta pkttype host ip6 saddr " SANDBOX6
@@ -67,6 +78,9 @@ static const char *const rules[] = {
 	"ether type arp arp operation { request, reply } arp saddr ip { 0.0.0.0, " SANDBOX4
 	" } accept",
 	"6ether type ip6 ip6 saddr { ::, fe80::/10, " SANDBOX6 " } " NEIGHBOUR " accept",
+	"Gether type ip ip saddr { 0.0.0.0, " SANDBOX4 " } ip daddr { 255.255.255.255, " GATE4
+	" } udp sport 68 udp dport 67 accept",
+	"6Gether type ip6 ip6 saddr { ::, fe80::/10 } " SOLICIT " accept",
 	"counter name noise",
 	"}",
 	"}",
@@ -74,6 +88,8 @@ static const char *const rules[] = {
 	"counter unowned { }",
 	"chain from_sandbox {",
 	"6" NEIGHBOUR " accept",
+	"6G" SOLICIT " accept",
+	"Gip daddr { 255.255.255.255, " GATE4 " } udp sport 68 udp dport 67 accept",
 	"meta l4proto != tcp " TO_GATE " accept",
 	PURE_SYN " " TO_GATE " accept",
 	"socket transparent 1 " TO_SOCKET " accept",
@@ -97,6 +113,8 @@ static const char *const rules[] = {
 	STRAY " socket transparent 1 accept",
 	STRAY " counter name unowned reject with tcp reset",
 	"6iifname link0 " NEIGHBOUR " accept",
+	"6Giifname link0 " SOLICIT " accept",
+	"Giifname link0 udp sport 68 udp dport 67 accept",
 	"}",
 	"chain forward {",
 	"type filter hook forward priority filter; policy drop",
@@ -112,26 +130,67 @@ static const char *const rules[] = {
 	"}",
 };
 
-enum { RULES_OCTETS = 4096 };
+enum { RULES_OCTETS = 8192 };
 
-/* The rules as nft reads them; a line that begins with 6 is for kernels with IPv6. */
-static void write_rules(char out[RULES_OCTETS], bool v6)
+/* Length of the value that a letter after $ stands for. */
+static int write_value(char *to, size_t n, char letter, const struct airlock_plan *p)
+{
+	const struct airlock_addresses *a = &p->addresses;
+	const uint8_t *m = p->mac;
+	char text[ADDR_TEXT_MAX];
+
+	switch (letter) {
+	case '4':
+		return snprintf(to, n, "%s", addr_format(&a->sandbox_v4, text));
+	case '6':
+		return snprintf(to, n, a->v6_prefix ? "%s/%u" : "%s",
+				addr_format(&a->sandbox_v6, text), a->v6_bits);
+	case 'g':
+		return snprintf(to, n, "%s", addr_format(&a->gate_v4, text));
+	case 'm':
+		return snprintf(to, n, "%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3],
+				m[4], m[5]);
+	}
+	abort();
+}
+
+/* The line after its conditions, or NULL when one of them does not hold. */
+static const char *wanted(const char *line, const struct airlock_plan *p)
+{
+	bool is_wanted = true;
+
+	for (; *line == '6' || *line == 'G'; line++)
+		is_wanted = is_wanted && (*line == '6' ? p->v6 : p->link == AIRLOCK_TAP);
+	return is_wanted ? line : NULL;
+}
+
+static size_t write_line(char *to, size_t n, const char *line, const struct airlock_plan *p)
+{
+	size_t at = 0;
+
+	for (; *line && at + 1 < n; line++) {
+		if (*line == '$')
+			at += (size_t)write_value(to + at, n - at, *++line, p);
+		else
+			to[at++] = *line;
+	}
+	/* The table is this file's own: a line that does not fit is a defect. */
+	if (at + 1 >= n)
+		abort();
+	to[at++] = '\n';
+	return at;
+}
+
+/* The rules as nft reads them. */
+static void write_rules(char out[RULES_OCTETS], const struct airlock_plan *p)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < sg_array_len(rules); i++) {
-		const char *line = rules[i];
-		size_t length;
+		const char *line = wanted(rules[i], p);
 
-		if (*line == '6' && !v6)
-			continue;
-		line += *line == '6';
-		length = strlen(line);
-		if (length + 2 > RULES_OCTETS - n)
-			abort();
-		memcpy(out + n, line, length);
-		n += length;
-		out[n++] = '\n';
+		if (line)
+			n += write_line(out + n, RULES_OCTETS - n, line, p);
 	}
 	out[n] = '\0';
 }
@@ -152,7 +211,7 @@ static int explain(const char *said, struct err *e)
 		length ? length : 10, length ? said : "no message", module);
 }
 
-int rules_load(bool v6, struct err *e)
+int rules_load(const struct airlock_plan *p, struct err *e)
 {
 	char text[RULES_OCTETS];
 	struct nft_ctx *c = nft_ctx_new(NFT_CTX_DEFAULT);
@@ -160,7 +219,7 @@ int rules_load(bool v6, struct err *e)
 
 	if (!c)
 		return err_set(e, "cannot start libnftables: %s", strerror(errno));
-	write_rules(text, v6);
+	write_rules(text, p);
 	if (nft_ctx_buffer_error(c) || nft_ctx_buffer_output(c))
 		result = err_set(e, "cannot start libnftables: out of memory");
 	else if (nft_run_cmd_from_buffer(c, text))

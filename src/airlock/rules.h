@@ -3,13 +3,12 @@
 #ifndef SG_AIRLOCK_RULES_H
 #define SG_AIRLOCK_RULES_H
 
-#include <stdbool.h>
-
 #include "airlock/airlock.h"
 #include "airlock/netlink.h"
+#include "airlock/plan.h"
 
 /* Loads everything in one transaction; link0 must exist, tun0 need not. 0 or -1. */
-int rules_load(bool v6, struct err *e) sg_must_check;
+int rules_load(const struct airlock_plan *p, struct err *e) sg_must_check;
 
 /* `netfilter` is a queue on NETLINK_NETFILTER. 0 or -errno. */
 int rules_read_counters(struct nl *netfilter, struct airlock_counters *out) sg_must_check;

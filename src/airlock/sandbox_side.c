@@ -3,14 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/rtnetlink.h>
 #include <string.h>
-#include <sys/socket.h>
 
-#include "airlock/door.h"
-#include "airlock/link.h"
+#include "airlock/door_process.h"
+#include "airlock/eth0.h"
 #include "airlock/airlock_message.h"
-#include "airlock/missing.h"
 #include "airlock/sysctl.h"
 #include "airlock/userns.h"
 #include "confine/confine.h"
@@ -37,75 +34,34 @@ static int swap_for_link(int keeper, struct err *e)
 	return 0;
 }
 
-static void queue_family(struct nl *n, const char *gate_text, uint8_t bits,
-			 const char *sandbox_text)
-{
-	struct addr gate = link_known_address(gate_text),
-		    sandbox = link_known_address(sandbox_text);
-
-	link_add_address(n, LINK_INDEX_ETH0, &sandbox, bits);
-	link_add_neighbour(n, LINK_INDEX_ETH0, &gate, false);
-	link_add_route(n, &(struct link_route){.table = RT_TABLE_MAIN,
-					       .type = RTN_UNICAST,
-					       .index = LINK_INDEX_ETH0,
-					       .dst = &gate,
-					       .gateway = &gate});
-}
-
-/* Only the default route: the rest of the prefix goes to the gate too, which refuses it at once. */
-static int configure_link(bool v6, struct err *e)
+static int configure_link(const struct airlock_plan *p, struct err *e)
 {
 	struct nl n;
-	int error = nl_open(&n, NETLINK_ROUTE);
+	int error = nl_open(&n, NETLINK_ROUTE), r;
 
 	if (error < 0)
 		return err_set(e, "cannot open a route netlink socket: %s", err_why(-error));
-	link_up(&n, LINK_INDEX_LO);
-	link_up(&n, LINK_INDEX_ETH0);
-	queue_family(&n, AIRLOCK_GATE_V4, AIRLOCK_V4_BITS, AIRLOCK_SANDBOX_V4);
-	if (v6)
-		queue_family(&n, AIRLOCK_GATE_V6, AIRLOCK_V6_BITS, AIRLOCK_SANDBOX_V6);
-	error = nl_run(&n);
-	if (!error)
-		error = link_await_carrier(&n, LINK_INDEX_ETH0);
+	r = eth0_configure(&n, p, p->v6, e);
 	nl_close(&n);
-	return error < 0 ? missing_link(n.failed, -error, e) : 0;
+	return r;
 }
 
-static int make_side(const struct airlock_config *c, bool v6, int keeper, struct err *e)
+static int make_side(const struct airlock_plan *p, int keeper, struct err *e)
 {
-	if (userns_enter(c->uid, c->gid, e) < 0 || userns_enter_netns(e) < 0 ||
-	    sysctl_set_sandbox(v6, c->gid, e) < 0 || swap_for_link(keeper, e) < 0)
+	if (userns_enter(p->uid, p->gid, e) < 0 || userns_enter_netns(e) < 0 ||
+	    sysctl_set_sandbox(p->v6, p->gid, e) < 0 || swap_for_link(keeper, e) < 0)
 		return -1;
-	return configure_link(v6, e);
+	return configure_link(p, e);
 }
 
-/* The door's socket; its other end goes into the message. -1 on failure. */
-static int make_door(int keeper, struct airlock_message *m)
-{
-	int pair[2];
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return err_set(&m->err, "cannot make a socket pair: %s", err_why(errno));
-	m->fds[SLOT_DOOR] = pair[1];
-	return door_confine(pair[0], keeper, &m->err) < 0 ? -1 : pair[0];
-}
-
-void sandbox_side_main(const struct airlock_config *c, bool v6, int keeper, pid_t parent)
+void sandbox_side_main(const struct airlock_plan *p, int keeper, pid_t parent)
 {
 	struct airlock_message m;
-	int door = -1;
 
 	airlock_message_init(&m, MESSAGE_SIDE_READY);
 	if (confine_detach("sandgate-door", parent, &keeper, 1, &m.err) < 0)
 		_exit(1);
-	keeper = CONFINE_KEPT_FD;
-	if (make_side(c, v6, keeper, &m.err) < 0 || (c->door && (door = make_door(keeper, &m)) < 0))
+	if (make_side(p, CONFINE_KEPT_FD, &m.err) < 0)
 		m.kind = MESSAGE_FAILED;
-	if (airlock_message_send(keeper, &m) < 0 || m.kind == MESSAGE_FAILED)
-		_exit(1);
-	if (!c->door)
-		_exit(0);
-	airlock_message_close_fds(&m);
-	door_serve(door);
+	door_process_finish(p, CONFINE_KEPT_FD, &m);
 }

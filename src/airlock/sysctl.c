@@ -113,6 +113,27 @@ int sysctl_set_sandbox(bool v6, gid_t gid, struct err *e)
 	return v6 ? write_settings(sandbox_v6, sg_array_len(sandbox_v6), e) : 0;
 }
 
+int sysctl_open_low_ports(struct err *e)
+{
+	return write_setting("ipv4/ip_unprivileged_port_start", "0", e);
+}
+
+static bool write_device_setting(const char *device, const char *name, const char *value)
+{
+	char path[PATH_OCTETS];
+	struct err e;
+
+	snprintf(path, sizeof(path), "ipv6/conf/%s/%s", device, name);
+	return write_setting(path, value, &e) == 0;
+}
+
+bool sysctl_open_ipv6(const char *device)
+{
+	/* The kernel makes a link-local address when IPv6 is turned on, unless it is told before. */
+	return write_device_setting(device, "addr_gen_mode", "1") &&
+	       write_device_setting(device, "disable_ipv6", "0");
+}
+
 long sysctl_read(const char *name, long absent)
 {
 	_cleanup_fd_ int fd = -1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tun: the device by which packets reach the gate. */
+/* tun: the device by which packets reach the gate, and the one that a virtual machine has. */
 #ifndef SG_AIRLOCK_TUN_H
 #define SG_AIRLOCK_TUN_H
 
@@ -11,5 +11,12 @@
  * kernel's clone device. Returns the descriptor or -errno.
  */
 int tun_open(const char *device) sg_must_check;
+
+/*
+ * Makes link0, index LINK_INDEX_LINK0, as a tap likewise: frames, each with the header of virtio
+ * (IFF_VNET_HDR), so that what the kernel and the machine leave to one another (checksums, segments)
+ * is said. Returns the descriptor or -errno.
+ */
+int tun_open_tap(const char *device) sg_must_check;
 
 #endif

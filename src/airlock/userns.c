@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "airlock/userns.h"
 
+#include <cap-ng.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/nsfs.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
 
 #include "airlock/missing.h"
 
@@ -45,6 +50,36 @@ int userns_enter(uid_t uid, gid_t gid, struct err *e)
 		return 0;
 	facts = missing_read_facts();
 	return missing_userns(&facts, -error, e);
+}
+
+static bool is_own_userns(int userns)
+{
+	struct stat one, own;
+
+	return fstat(userns, &one) == 0 && stat("/proc/self/ns/user", &own) == 0 &&
+	       one.st_dev == own.st_dev && one.st_ino == own.st_ino;
+}
+
+int userns_enter_owner(int netns, struct err *e)
+{
+	_cleanup_fd_ int owner = ioctl(netns, NS_GET_USERNS);
+
+	/* EPERM: it belongs to a user namespace that is not below the caller's. */
+	if (owner < 0)
+		return err_set(e, errno == ENOTTY ? "that is no network namespace"
+						  : "the network namespace belongs to a user "
+						    "namespace outside of this one; run sandgate "
+						    "where it was made");
+	if (capng_get_caps_process() == 0 && capng_have_capability(CAPNG_EFFECTIVE, CAP_SYS_ADMIN))
+		return 0;
+	if (is_own_userns(owner))
+		return err_set(e, "the network namespace is root's; run sandgate as root");
+	if (setns(owner, CLONE_NEWUSER) < 0)
+		return err_set(e,
+			       "the network namespace belongs to another user: %s; run sandgate "
+			       "as the one who made it, or as root",
+			       strerror(errno));
+	return 0;
 }
 
 int userns_enter_netns(struct err *e)

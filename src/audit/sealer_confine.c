@@ -95,7 +95,7 @@ int sealer_confine(int folder, int control, int wake, pid_t parent, struct err *
 	/* It ends by itself when the supervisor has, and not before the logs are sealed. */
 	if (prctl(PR_SET_PDEATHSIG, 0) < 0)
 		return err_set(e, "prctl: %s", strerror(errno));
-	if (confine_privileges(false, e) || confine_files(&files, e))
+	if (confine_privileges(0, e) || confine_files(&files, e))
 		return -1;
 	return confine_to_calls(e);
 }

@@ -68,7 +68,7 @@ int broker_confine_early(int control, int wake, pid_t supervisor, struct err *e)
 	if (raise_limit(RLIMIT_NOFILE, "RLIMIT_NOFILE", e) != 0 ||
 	    raise_limit(RLIMIT_MEMLOCK, "RLIMIT_MEMLOCK", e) != 0)
 		return -1;
-	return confine_privileges(false, e);
+	return confine_privileges(0, e);
 }
 
 int broker_confine_fully(struct err *e)

@@ -87,14 +87,15 @@ int confine_detach(const char *name, pid_t parent, const int *keep, size_t n, st
 	return 0;
 }
 
-int confine_privileges(bool keep_net_admin, struct err *e)
+int confine_privileges(uint64_t kept, struct err *e)
 {
 	const struct rlimit no_core = {0, 0};
 
 	capng_clear(CAPNG_SELECT_BOTH);
-	if (keep_net_admin &&
-	    capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, CAP_NET_ADMIN) < 0)
-		return err_set(e, "libcap-ng does not know CAP_NET_ADMIN");
+	for (unsigned c = 0; c <= CAP_LAST_CAP; c++)
+		if ((kept & CONFINE_CAPABILITY(c)) &&
+		    capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, c) < 0)
+			return err_set(e, "libcap-ng does not know the capability %u", c);
 	if (capng_apply(CAPNG_SELECT_CAPS) < 0)
 		return failed("drop capabilities", e);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0) < 0 ||

@@ -30,8 +30,12 @@ enum { CONFINE_KEPT_FD = 3, CONFINE_KEPT_MAX = 8 };
 int confine_detach(const char *name, pid_t parent, const int *keep, size_t n,
 		   struct err *e) sg_must_check;
 
-/* `keep_net_admin`: CAP_NET_ADMIN stays, over what the process's own user namespace owns. */
-int confine_privileges(bool keep_net_admin, struct err *e) sg_must_check;
+/*
+ * `kept` is the sum of the CONFINE_CAPABILITY() that stay, over what the process's own user namespace
+ * owns.
+ */
+#define CONFINE_CAPABILITY(capability) (UINT64_C(1) << (capability))
+int confine_privileges(uint64_t kept, struct err *e) sg_must_check;
 
 /* What stays within reach; zeroes: nothing. */
 struct confine_files {

@@ -430,9 +430,9 @@ static void keeper_is_confined(void)
 	/* It has answered a second message: whatever it does after the first is done. */
 	CHECK(airlock_read_counters(&lock, &k) == 0);
 	status_line(lock.keeper, "CapEff:", text);
-	CHECK(strcmp(text, "0000000000001000") == 0); /* CAP_NET_ADMIN */
+	CHECK(strcmp(text, "0000000000003000") == 0); /* CAP_NET_ADMIN, CAP_NET_RAW */
 	status_line(lock.keeper, "CapPrm:", text);
-	CHECK(strcmp(text, "0000000000001000") == 0);
+	CHECK(strcmp(text, "0000000000003000") == 0);
 	status_line(lock.keeper, "NoNewPrivs:", text);
 	CHECK(strcmp(text, "1") == 0);
 	status_line(lock.keeper, "Seccomp:", text);

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "airlock/plan.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+/* The least that IPv6 needs (RFC 8200, 5). */
+enum { MTU_LEAST = 1280, MTU_TAP = 1500 };
+
+static bool kernel_has_ipv6(void)
+{
+	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return errno != EAFNOSUPPORT;
+	close(fd);
+	return true;
+}
+
+/* As the kernel's dev_valid_name(): it becomes a part of a path below /proc/sys. */
+static bool is_device_name(const char *name)
+{
+	return *name && strlen(name) < LINK_NAME_SIZE && strcmp(name, ".") != 0 &&
+	       strcmp(name, "..") != 0 && strcmp(name, "lo") != 0 &&
+	       !strpbrk(name, "/: \t\n\v\f\r%");
+}
+
+static int take_device(const char *name, struct airlock_plan *out, struct err *e)
+{
+	if (!is_device_name(name))
+		return err_set(e, "no device can have that name; take one like eth0");
+	strcpy(out->device, name);
+	return 0;
+}
+
+static int take_mac(const uint8_t *mac, struct airlock_plan *out, struct err *e)
+{
+	static const uint8_t zero[LINK_MAC_OCTETS];
+
+	if ((mac[0] & 1) || memcmp(mac, zero, sizeof(zero)) == 0)
+		return err_set(e, "a MAC address of one device is needed, not of a group; take one "
+				  "like 02:73:67:00:00:02");
+	if (memcmp(mac, link_mac_gate, LINK_MAC_OCTETS) == 0)
+		return err_set(e, "that MAC address is the gate's; take another one");
+	memcpy(out->mac, mac, LINK_MAC_OCTETS);
+	return 0;
+}
+
+int airlock_plan_make(const struct airlock_config *c, struct airlock_plan *out, struct err *e)
+{
+	uint32_t mtu = c->link == AIRLOCK_TAP ? MTU_TAP : AIRLOCK_MTU;
+
+	*out = (struct airlock_plan){
+		.link = c->link,
+		.others = c->others,
+		.door = c->door,
+		.capture = c->capture,
+		.v6 = kernel_has_ipv6(),
+		.uid = c->uid,
+		.gid = c->gid,
+		.addresses = c->addresses ? *c->addresses : airlock_usual_addresses(),
+		.mtu = c->mtu ? c->mtu : mtu,
+	};
+	if (c->link == AIRLOCK_TAP && !c->addresses)
+		out->addresses.v6_prefix = true;
+	if (out->mtu < MTU_LEAST || out->mtu > AIRLOCK_MTU)
+		return err_set(e, "an MTU of %u octets; take %d to %d", out->mtu, MTU_LEAST,
+			       AIRLOCK_MTU);
+	return take_device(c->device ? c->device : "eth0", out, e) ||
+			       take_mac(c->mac ? c->mac : link_mac_sandbox, out, e)
+		       ? -1
+		       : 0;
+}
