@@ -10,16 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sandbox/exec_wire.h"
 #include "sandbox/memory_file.h"
 #include "sandbox/pidfd.h"
 #include "sandbox/run.h"
-#include "sandbox/start_image.h"
 #include "sandbox/syscall_filter.h"
 
 #define START_PATH SANDBOX_FILES "/start"
@@ -236,8 +233,7 @@ static int handed_make(const struct bwrap_config *c, struct handed *h, struct er
 
 	if (syscall_filter_make(&h->filter, e))
 		return -1;
-	h->start_image = memory_file("start", start_image_begin,
-				     (size_t)(start_image_end - start_image_begin));
+	h->start_image = start_link_program();
 	rc = h->start_image < 0 ? -errno : make_args(c, h);
 	return rc ? err_set(e, "the engine's arguments: %s", err_why(-rc)) : 0;
 }
@@ -398,84 +394,17 @@ int bwrap_start(const struct bwrap_config *c, struct bwrap *out, struct err *e)
 {
 	struct handed h = {.args = -1, .start_image = -1, .start = -1, .filter = {-1, -1}};
 	const char *bwrap = bwrap_find();
-	int pair[2], rc = -1;
+	int rc = -1;
 
 	*out = BWRAP_NONE;
 	if (!bwrap)
 		return err_set(e, "bubblewrap is not installed; apt-get install bubblewrap");
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return err_set(e, "a socket to the engine: %s", strerror(errno));
-	out->start = pair[0];
-	h.start = pair[1];
+	if (start_link_open(&out->start, &h.start, e))
+		return -1;
 	if (handed_make(c, &h, e) == 0)
 		rc = fork_engine(c, &h, bwrap, out, e);
 	handed_close(&h);
 	if (rc)
-		bwrap_close(out);
+		start_link_close(&out->start);
 	return rc;
-}
-
-int bwrap_hear_start(struct bwrap *g)
-{
-	char octet, room[CMSG_SPACE(sizeof(int))];
-	struct iovec iov = {&octet, 1};
-	struct msghdr m = {.msg_iov = &iov,
-			   .msg_iovlen = 1,
-			   .msg_control = room,
-			   .msg_controllen = sizeof(room)};
-	ssize_t n = recvmsg(g->start, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	struct cmsghdr *c = n == 1 ? CMSG_FIRSTHDR(&m) : NULL;
-
-	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS ||
-	    c->cmsg_len != CMSG_LEN(sizeof(int)) || g->inside >= 0)
-		return 0;
-	memcpy(&g->inside, CMSG_DATA(c), sizeof(int));
-	return 1;
-}
-
-static int say_word(const struct bwrap *g, const struct exec_word *w, int fd)
-{
-	if (g->start < 0 || g->inside < 0)
-		return -ESRCH;
-	return exec_send(g->start, w, sizeof(*w), fd < 0 ? NULL : &fd, fd < 0 ? 0 : 1);
-}
-
-int bwrap_let_go(struct bwrap *g, const sigset_t *blocked)
-{
-	struct exec_word w = {.kind = EXEC_GO};
-
-	/* The kernel's set is the first 64 bits of the C library's. */
-	memcpy(&w.mask, blocked, sizeof(w.mask));
-	return say_word(g, &w, -1);
-}
-
-int bwrap_signal(const struct bwrap *g, int signo)
-{
-	struct exec_word w = {.kind = EXEC_SIGNAL, .signo = signo};
-
-	return say_word(g, &w, -1);
-}
-
-int bwrap_take_client(const struct bwrap *g, int client)
-{
-	struct exec_word w = {.kind = EXEC_CLIENT};
-
-	return say_word(g, &w, client);
-}
-
-int bwrap_terminate(const struct bwrap *g)
-{
-	struct exec_word w = {.kind = EXEC_TERMINATE};
-
-	return say_word(g, &w, -1);
-}
-
-void bwrap_close(struct bwrap *g)
-{
-	int fds[] = {g->start, g->inside};
-
-	for (size_t i = 0; i < sg_array_len(fds); i++)
-		if (fds[i] >= 0)
-			close(fds[i]);
-	*g = BWRAP_NONE;
 }

@@ -14,12 +14,12 @@
 #ifndef SG_SANDBOX_BWRAP_H
 #define SG_SANDBOX_BWRAP_H
 
-#include <signal.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/err.h"
 #include "sandbox/file_system.h"
+#include "sandbox/start_link.h"
 
 struct bwrap_config {
 	const struct file_plan *plan;
@@ -33,41 +33,16 @@ struct bwrap_config {
 };
 
 struct bwrap {
-	pid_t pid;  /* also its process group; 0: none */
-	int pidfd;  /* readable when it has ended; the taker's to close */
-	int start;  /* the socket to start.c */
-	int inside; /* pidfd of `start`; -1 until it has said that it is there */
+	pid_t pid; /* also its process group; 0: none */
+	int pidfd; /* readable when it has ended; the taker's to close */
+	struct start_link start;
 };
 
-#define BWRAP_NONE ((struct bwrap){.pidfd = -1, .start = -1, .inside = -1})
+#define BWRAP_NONE ((struct bwrap){.pidfd = -1, .start = START_LINK_NONE})
 
 /* bubblewrap's path, or NULL when it is not installed. */
 const char *bwrap_find(void);
 
 int bwrap_start(const struct bwrap_config *c, struct bwrap *out, struct err *e) sg_must_check;
-
-/*
- * What `start` says, when the socket is readable: 1 it is there and waits (inside is set), 0 it
- * will not come, the set-up has failed.
- */
-int bwrap_hear_start(struct bwrap *g);
-
-/* The word to go on. `blocked` is the signal mask that the command gets. */
-int bwrap_let_go(struct bwrap *g, const sigset_t *blocked) sg_must_check;
-
-/* To the command alone. 0 or -errno; as all that goes to `start`, it does not wait. */
-int bwrap_signal(const struct bwrap *g, int signo);
-
-/*
- * A client's connection, for one more command inside (exec_wire.h); stays the caller's. 0 or
- * -errno.
- */
-int bwrap_take_client(const struct bwrap *g, int client);
-
-/* Asks all in the sandbox to end; the engine ends when the command has, or when nothing runs. */
-int bwrap_terminate(const struct bwrap *g);
-
-/* But for pidfd. */
-void bwrap_close(struct bwrap *g);
 
 #endif

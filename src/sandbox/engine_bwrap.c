@@ -57,7 +57,7 @@ static int start(struct supervisor *s, struct err *e)
 		return -1;
 	s->engine.pid = own->bwrap.pid;
 	s->engine.pidfd = own->bwrap.pidfd;
-	s->engine.news = own->bwrap.start;
+	s->engine.news = own->bwrap.start.socket;
 	return 0;
 }
 
@@ -65,29 +65,29 @@ static int hear(struct supervisor *s, struct err *e)
 {
 	struct own *own = s->engine.own;
 
-	if (!bwrap_hear_start(&own->bwrap))
+	if (!start_link_hear(&own->bwrap.start))
 		return 0;
-	return mount_check_end(own->inside.check, own->bwrap.inside, e) ? -1 : 1;
+	return mount_check_end(own->inside.check, own->bwrap.start.inside, e) ? -1 : 1;
 }
 
 static int let_go(struct engine *g, const sigset_t *blocked)
 {
-	return bwrap_let_go(&((struct own *)g->own)->bwrap, blocked);
+	return start_link_let_go(&((struct own *)g->own)->bwrap.start, blocked);
 }
 
 static int send_signal(struct engine *g, int signo)
 {
-	return bwrap_signal(&((struct own *)g->own)->bwrap, signo);
+	return start_link_signal(&((struct own *)g->own)->bwrap.start, signo);
 }
 
 static int take_client(struct engine *g, int client)
 {
-	return bwrap_take_client(&((struct own *)g->own)->bwrap, client);
+	return start_link_take_client(&((struct own *)g->own)->bwrap.start, client);
 }
 
 static int terminate(struct engine *g)
 {
-	return bwrap_terminate(&((struct own *)g->own)->bwrap);
+	return start_link_terminate(&((struct own *)g->own)->bwrap.start);
 }
 
 static void say_start(const struct supervisor *s)
@@ -120,7 +120,7 @@ static void close_own(struct engine *g)
 
 	if (!own)
 		return;
-	bwrap_close(&own->bwrap);
+	start_link_close(&own->bwrap.start);
 	inside_free(&own->inside);
 	free(own);
 }
