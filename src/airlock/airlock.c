@@ -6,6 +6,7 @@
 #include "airlock/airlock.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -15,7 +16,7 @@
 #include "airlock/keeper.h"
 #include "airlock/airlock_message.h"
 
-enum { OPEN_TIMEOUT_MS = 10000, REQUEST_TIMEOUT_MS = 5000 };
+enum { OPEN_TIMEOUT_MS = 10000, REQUEST_TIMEOUT_MS = 5000, LEAVE_TIMEOUT_MS = 2000 };
 
 static const struct airlock closed = AIRLOCK_NONE;
 
@@ -176,9 +177,20 @@ void airlock_close_gate_fds(struct airlock_gate_fds *f)
 	close_one(&f->router);
 }
 
+/* The keeper takes the link out of the namespace, if it is there to. */
+static void await_leave(const struct airlock *a)
+{
+	struct pollfd p = {.fd = a->keeper_pidfd, .events = POLLIN};
+
+	while (poll(&p, 1, LEAVE_TIMEOUT_MS) < 0 && errno == EINTR)
+		;
+}
+
 void airlock_close(struct airlock *a)
 {
 	close_one(&a->control);
+	if (a->link == AIRLOCK_NETNS && a->keeper_pidfd >= 0)
+		await_leave(a);
 	airlock_close_gate_fds(&a->gate);
 	close_one(&a->door);
 	close_one(&a->tap);

@@ -109,9 +109,13 @@ int airlock_message_receive(int sock, struct airlock_message *m, int timeout_ms)
 	error = await(sock, timeout_ms);
 	if (error < 0)
 		return error;
+	/*
+	 * ECONNRESET is said once, of a peer that ended before it read all it was sent; what it had
+	 * to say as the last thing comes after it (unix_release_sock() in net/unix/af_unix.c).
+	 */
 	do {
 		got = recvmsg(sock, &h, MSG_CMSG_CLOEXEC);
-	} while (got < 0 && errno == EINTR);
+	} while (got < 0 && (errno == EINTR || errno == ECONNRESET));
 	if (got <= 0)
 		return got < 0 ? -errno : -EPIPE;
 	n = take_descriptors(&h, fds);

@@ -26,7 +26,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/if_tun.h>
-#include <linux/rtnetlink.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -36,10 +35,10 @@
 
 #include "airlock/capture.h"
 #include "airlock/door_process.h"
-#include "airlock/guest.h"
+#include "airlock/gate_side.h"
 #include "airlock/layout.h"
 #include "airlock/link.h"
-#include "airlock/listen.h"
+#include "airlock/link0.h"
 #include "airlock/airlock_message.h"
 #include "airlock/missing.h"
 #include "airlock/placer.h"
@@ -54,8 +53,7 @@
 static const char tun_folder[] = "/dev/net";
 static const char tun_device[] = "/tun";
 
-enum { HELPER_TIMEOUT_MS = 5000, METRIC_LAST = 0x7fffffff };
-enum { PREF_GATE = 10, PREF_SOCKET = 11, PREF_STRAY = 12, PREF_LOCAL = 100 };
+enum { HELPER_TIMEOUT_MS = 5000 };
 
 /* A child that works at the same time and says when it is done. */
 struct helper {
@@ -270,84 +268,9 @@ static int make_link(struct keeper *k, struct err *e)
 	return k->plan.capture ? open_capture(&k->ready, e) : 0;
 }
 
-/* To a socket here whatever the address; and where the gate's packets go when there is no tun0. */
-static void queue_defaults(struct nl *n, const struct addr *family)
-{
-	link_add_route(n, &(struct link_route){.table = AIRLOCK_MARK_SOCKET,
-					       .type = RTN_LOCAL,
-					       .index = LINK_INDEX_LO,
-					       .dst = family});
-	link_add_route(n, &(struct link_route){.table = AIRLOCK_MARK_GATE,
-					       .type = RTN_UNICAST,
-					       .metric = METRIC_LAST,
-					       .index = LINK_INDEX_LINK0,
-					       .dst = family});
-}
-
-/* Marks come before the airlock's own addresses: what is sent to the gate's goes to tun0 too. */
-static void queue_rules(struct nl *n, uint8_t family)
-{
-	link_add_rule(n, family, PREF_GATE, AIRLOCK_MARK_GATE, AIRLOCK_MARK_GATE);
-	link_add_rule(n, family, PREF_SOCKET, AIRLOCK_MARK_SOCKET, AIRLOCK_MARK_SOCKET);
-	link_add_rule(n, family, PREF_STRAY, AIRLOCK_MARK_STRAY, AIRLOCK_MARK_SOCKET);
-	link_add_rule(n, family, PREF_LOCAL, 0, RT_TABLE_LOCAL);
-	link_delete_rule(n, family, 0, RT_TABLE_LOCAL);
-}
-
-static void queue_family(struct nl *n, const struct addr *gate, const struct addr *sandbox,
-			 uint8_t bits, uint8_t sandbox_bits)
-{
-	struct addr to = *sandbox;
-
-	link_add_address(n, LINK_INDEX_LINK0, gate, bits);
-	/* The route of a prefix has no host bits. */
-	if (sandbox_bits == 64)
-		memset(to.b + 8, 0, 8);
-	link_add_route(n, &(struct link_route){.table = RT_TABLE_MAIN,
-					       .type = RTN_UNICAST,
-					       .bits = sandbox_bits,
-					       .index = LINK_INDEX_LINK0,
-					       .dst = &to});
-	queue_defaults(n, gate);
-	queue_rules(n, addr_is_v4(gate) ? AF_INET : AF_INET6);
-}
-
-/* What a router advertisement comes from, and the way to those who ask for one (RFC 4861, 6.1). */
-static void queue_link_local(struct nl *n)
-{
-	struct addr gate = airlock_address(AIRLOCK_GATE_LINK_LOCAL),
-		    prefix = airlock_address("fe80::");
-
-	link_add_address(n, LINK_INDEX_LINK0, &gate, 64);
-	link_add_route(n, &(struct link_route){.table = RT_TABLE_MAIN,
-					       .type = RTN_UNICAST,
-					       .bits = 64,
-					       .index = LINK_INDEX_LINK0,
-					       .dst = &prefix});
-}
-
-/* A guest's own IPv6 addresses are not known: they are asked for. */
-static void queue_v6(struct keeper *k)
-{
-	const struct airlock_addresses *a = &k->plan.addresses;
-
-	queue_family(&k->route, &a->gate_v6, &a->sandbox_v6, a->v6_bits, a->v6_prefix ? 64 : 128);
-	if (!a->v6_prefix)
-		link_add_neighbour(&k->route, LINK_INDEX_LINK0, &a->sandbox_v6, k->plan.mac);
-	if (k->plan.link == AIRLOCK_TAP)
-		queue_link_local(&k->route);
-}
-
 static int configure_link(struct keeper *k, struct err *e)
 {
-	const struct airlock_addresses *a = &k->plan.addresses;
-
-	link_up(&k->route, LINK_INDEX_LO);
-	link_up(&k->route, LINK_INDEX_LINK0);
-	queue_family(&k->route, &a->gate_v4, &a->sandbox_v4, a->v4_bits, 32);
-	link_add_neighbour(&k->route, LINK_INDEX_LINK0, &a->sandbox_v4, k->plan.mac);
-	if (k->plan.v6)
-		queue_v6(k);
+	link0_configure(&k->route, &k->plan);
 	return run_links(k, e);
 }
 
@@ -412,57 +335,6 @@ static int confine(struct keeper *k, struct err *e)
 	return confine_calls(calls, sg_array_len(calls), e);
 }
 
-static void queue_gate_route(struct nl *n, const struct addr *family)
-{
-	link_add_route(n, &(struct link_route){.table = AIRLOCK_MARK_GATE,
-					       .type = RTN_UNICAST,
-					       .index = LINK_INDEX_TUN0,
-					       .dst = family});
-}
-
-static int open_listeners(struct keeper *k, struct airlock_message *m, struct err *e)
-{
-	m->fds[SLOT_LISTEN_V4] = listen_open(AF_INET);
-	if (m->fds[SLOT_LISTEN_V4] < 0)
-		return err_set(e, "cannot listen in the airlock: %s",
-			       strerror(-m->fds[SLOT_LISTEN_V4]));
-	if (!k->plan.v6)
-		return 0;
-	m->fds[SLOT_LISTEN_V6] = listen_open(AF_INET6);
-	if (m->fds[SLOT_LISTEN_V6] < 0)
-		return err_set(e, "cannot listen in the airlock by IPv6: %s",
-			       strerror(-m->fds[SLOT_LISTEN_V6]));
-	return 0;
-}
-
-static int open_guest_sockets(struct keeper *k, struct airlock_message *m, struct err *e)
-{
-	m->fds[SLOT_DHCP] = guest_open_dhcp();
-	if (m->fds[SLOT_DHCP] < 0)
-		return err_set(e, "cannot listen for DHCP: %s", strerror(-m->fds[SLOT_DHCP]));
-	if (!k->plan.v6)
-		return 0;
-	m->fds[SLOT_ROUTER] = guest_open_router();
-	return m->fds[SLOT_ROUTER] < 0 ? err_set(e, "cannot listen for router solicitations: %s",
-						 strerror(-m->fds[SLOT_ROUTER]))
-				       : 0;
-}
-
-/* Makes tun0, what leads to it, and the gate's sockets, into the slots of m. */
-static int make_gate_side(struct keeper *k, struct airlock_message *m, struct err *e)
-{
-	m->fds[SLOT_TUN] = tun_open(tun_device);
-	if (m->fds[SLOT_TUN] < 0)
-		return missing_tun(-m->fds[SLOT_TUN], e);
-	link_up_tun(&k->route, AIRLOCK_TUN_MTU, AIRLOCK_TUN_QUEUE);
-	queue_gate_route(&k->route, &k->plan.addresses.gate_v4);
-	if (k->plan.v6)
-		queue_gate_route(&k->route, &k->plan.addresses.gate_v6);
-	if (run_links(k, e) < 0 || open_listeners(k, m, e) < 0)
-		return -1;
-	return k->plan.link == AIRLOCK_TAP ? open_guest_sockets(k, m, e) : 0;
-}
-
 static int detach(struct keeper *k, const struct airlock_config *c, pid_t parent, struct err *e)
 {
 	const int keep[] = {k->control, c->netns};
@@ -498,7 +370,7 @@ static int make_airlock(struct keeper *k, const struct airlock_config *c, pid_t 
 	    enter_namespaces(k, e) < 0 || make_link(k, e) < 0 || start_loader(k, e) < 0 ||
 	    configure_link(k, e) < 0 || finish_helpers(k, e) < 0 || confine(k, e) < 0)
 		return -1;
-	return make_gate_side(k, &k->ready, e);
+	return gate_side_make(&k->route, &k->plan, tun_device, &k->ready, e);
 }
 
 static void answer(struct keeper *k, struct airlock_message *m)
@@ -522,7 +394,7 @@ static void renew(struct keeper *k)
 	if (error < 0 && error != -ENODEV) {
 		m.kind = MESSAGE_FAILED;
 		missing_link(k->route.failed, -error, &m.err);
-	} else if (make_gate_side(k, &m, &m.err) < 0) {
+	} else if (gate_side_make(&k->route, &k->plan, tun_device, &m, &m.err) < 0) {
 		airlock_message_close_fds(&m);
 		m.kind = MESSAGE_FAILED;
 	}
@@ -555,6 +427,20 @@ static void capture(struct keeper *k)
 	answer(k, &m);
 }
 
+/*
+ * A namespace that outlives the airlock is without the link at once: the kernel takes down that of a
+ * namespace without holders when it finds the time.
+ */
+static void leave(struct keeper *k) sg_noreturn;
+static void leave(struct keeper *k)
+{
+	if (k->plan.link == AIRLOCK_NETNS) {
+		link_delete(&k->route, LINK_INDEX_LINK0);
+		_exit(nl_run(&k->route) < 0);
+	}
+	_exit(0);
+}
+
 static void serve(struct keeper *k) sg_noreturn;
 static void serve(struct keeper *k)
 {
@@ -562,7 +448,7 @@ static void serve(struct keeper *k)
 
 	for (;;) {
 		if (airlock_message_receive(k->control, &m, -1) < 0)
-			_exit(0);
+			leave(k);
 		airlock_message_close_fds(&m);
 		if (m.kind == MESSAGE_RENEW)
 			renew(k);

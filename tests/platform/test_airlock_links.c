@@ -3,6 +3,7 @@
  * The other kinds of link: one into a network namespace that is there already, as root and as the
  * one whose user namespace owns it, and a tap device; what else leads out of such a namespace.
  */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/if_ether.h>
@@ -44,6 +45,7 @@ static int hold_netns(bool own_user, const char *prepare)
 		CHECK(write(pair[1], &octet, 1) == 1);
 		pause();
 	}
+	close(pair[1]);
 	CHECK(read(pair[0], &octet, 1) == 1);
 	snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -106,8 +108,8 @@ static void namespace_that_is_there(void)
 	pid_t gate;
 
 	target = hold_netns(geteuid() != 0,
-			    "ip link add a type veth peer name b; ip link set a up;"
-			    "ip address add 10.1.2.3/24 dev a; ip route add default via 10.1.2.1");
+			    "ip link add v0 type veth peer name v1; ip link set v0 up;"
+			    "ip address add 10.1.2.3/24 dev v0; ip route add default via 10.1.2.1");
 	must_open(&c);
 	gate = toy_gate_start(&lock.gate, -1);
 	CHECK(inside("test \"$(ls /proc/sys/net/ipv4/conf | tr '\\n' ' ')\" = 'all default eth0 lo '") ==
@@ -138,7 +140,7 @@ static void addresses_of_its_own(void)
 	gate = toy_gate_start(&lock.gate, -1);
 	tcp_passes_inside();
 	CHECK(inside("ip -o -4 address show net1 | grep -q 'inet 172.18.0.2/16 '") == 0);
-	CHECK(inside("ip route | grep -q '^default via 172.18.0.1 dev net1 onlink'") == 0);
+	CHECK(inside("ip route | grep -q '^default via 172.18.0.1 dev net1 .*onlink'") == 0);
 	CHECK(inside("ip -o link show net1 | grep -q 'mtu 1500 .*link/ether 02:42:ac:12:00:02'") ==
 	      0);
 	rig_kill(gate);
@@ -161,11 +163,11 @@ static void refused_with(const char *prepare, const char *word)
 
 static void another_way_out(void)
 {
-	refused_with("ip link add a type veth peer name b", "the device ");
+	refused_with("ip link add v0 type veth peer name v1", "the device ");
 	refused_with("ip link add br0 type bridge", "the device br0 ");
 	refused_with(
 		"ip link set lo up; ip route add 10.0.0.0/8 encap seg6 mode encap segs 2001:db8::1 dev lo "
-		"2>/dev/null || ip link add m0 type macvlan 2>/dev/null || ip link add a type veth",
+		"2>/dev/null || ip link add m0 type macvlan 2>/dev/null || ip link add v0 type veth",
 		"way out");
 }
 AS_USER(another_way_out)
@@ -273,6 +275,56 @@ static void tap_carries_frames(void)
 AS_ROOT(tap_carries_frames)
 AS_USER(tap_carries_frames)
 
+enum { DOOR_PORT = 8080, SYN = 2, ACK = 16 };
+
+/* A segment from the guest's port to the one that sent `in`, with these flags. */
+static size_t answer_segment(const uint8_t *in, uint8_t flags, uint8_t *p)
+{
+	static const uint8_t head[40] = {0x45, 0, 0,   40, 0, 1, 0,   0, 64, 6,
+					 0,    0, 192, 0,  0, 2, 192, 0, 0,  1};
+	uint32_t theirs, pseudo;
+	uint16_t sum;
+
+	memcpy(p, head, sizeof(head));
+	memcpy(p + 20, in + 22, 2);
+	memcpy(p + 22, in + 20, 2);
+	memcpy(&theirs, in + 24, 4);
+	theirs = htonl(ntohl(theirs) + 1);
+	memcpy(p + 28, &theirs, 4);
+	p[32] = 5 << 4;
+	p[33] = flags;
+	p[34] = 0x10;
+	sum = rig_checksum(p, 20, 0);
+	memcpy(p + 10, &sum, 2);
+	/* The pseudo header: both addresses, the protocol and the length (RFC 9293, 3.1). */
+	pseudo = 192 * 256u + 0 + 0 * 256u + 2 + 192 * 256u + 0 + 0 * 256u + 1 + 6 + 20;
+	sum = rig_checksum(p + 20, 20, pseudo);
+	memcpy(p + 36, &sum, 2);
+	return sizeof(head);
+}
+
+/* A connection to the guest leaves by the tap, and what the guest answers reaches its socket. */
+static void door_of_a_tap(void)
+{
+	const uint8_t own[6] = {0x02, 's', 'g', 0, 0, 2};
+	struct airlock_config c = {.link = AIRLOCK_TAP, .door = true};
+	uint16_t port = htons(DOOR_PORT);
+	uint8_t packet[FRAME], answer[FRAME], status = 1;
+	struct err e = {""};
+	pid_t gate;
+
+	CHECK(airlock_open(&c, &lock, &e) == 0);
+	gate = toy_gate_start(&lock.gate, -1);
+	CHECK(send(lock.door, &port, sizeof(port), 0) == sizeof(port));
+	CHECK(hear(ETH_P_IP, packet) >= 40);
+	CHECK(packet[9] == 6 && packet[33] == SYN && memcmp(packet + 22, &port, 2) == 0);
+	send_frame(own, ETH_P_IP, answer, answer_segment(packet, SYN | ACK, answer));
+	CHECK(recv(lock.door, &status, 1, 0) == 1 && status == 0);
+	rig_kill(gate);
+}
+AS_ROOT(door_of_a_tap)
+AS_USER(door_of_a_tap)
+
 /* What a guest asks before it has an address reaches the two sockets, of a second gate too. */
 static void guest_is_heard(void)
 {
@@ -376,6 +428,8 @@ int main(void)
 		cmocka_unit_test(not_anothers_as_user),
 		cmocka_unit_test(tap_carries_frames_as_root),
 		cmocka_unit_test(tap_carries_frames_as_user),
+		cmocka_unit_test(door_of_a_tap_as_root),
+		cmocka_unit_test(door_of_a_tap_as_user),
 		cmocka_unit_test(guest_is_heard_as_root),
 		cmocka_unit_test(guest_is_heard_as_user),
 		cmocka_unit_test(capture_has_every_frame_as_root),
