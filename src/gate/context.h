@@ -33,11 +33,20 @@ struct gate {
 	struct datagrams *datagrams; /* UDP and echo */
 	struct publisher *publisher;
 	struct broker_door *broker;
+	struct dhcp_server *dhcp; /* of a machine that configures itself; NULL: there is none */
+	struct router *router;	  /* likewise */
 	struct requests *control;
 	struct addr gate_v4, gate_v6, sandbox_v4; /* in the airlock */
 	struct prefix sandbox_v6; /* an address, or all that a guest may make itself */
 	const struct gate_totals *totals;
 	struct gate_counters *counters; /* of the totals, as `refusals` and `quota` */
 };
+
+/* True for what the sandbox may have as a source; the gate's own address is in its prefix. */
+static inline bool gate_is_sandbox(const struct gate *g, const struct addr *a)
+{
+	return addr_equal(a, &g->sandbox_v4) ||
+	       (prefix_contains(&g->sandbox_v6, a) && !addr_equal(a, &g->gate_v6));
+}
 
 #endif

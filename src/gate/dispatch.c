@@ -66,18 +66,13 @@ static void refuse_protocol(struct gate *g, const struct packet *p)
 	tun_send(g->tun);
 }
 
-static bool is_from_sandbox(const struct gate *g, const struct packet *p)
-{
-	return addr_equal(&p->src, &g->sandbox_v4) || prefix_contains(&g->sandbox_v6, &p->src);
-}
-
 void dispatch_packet(void *ctx, struct span octets)
 {
 	struct gate *g = ctx;
 	struct packet p;
 	enum packet_error e = packet_parse(octets, &p);
 
-	if ((e != PACKET_OK && e != PACKET_OTHER_PROTOCOL) || !is_from_sandbox(g, &p))
+	if ((e != PACKET_OK && e != PACKET_OTHER_PROTOCOL) || !gate_is_sandbox(g, &p.src))
 		g->counters->frames_noise++;
 	else if (e == PACKET_OTHER_PROTOCOL)
 		refuse_protocol(g, &p);

@@ -20,7 +20,7 @@
 #include "gate/isolate.h"
 #include "gate/parts.h"
 
-enum { KEPT_MAX = 128, KEPT_OWN = 8 };
+enum { KEPT_MAX = 128, KEPT_OWN = 12 };
 
 enum { EXIT_GATE_FAILED = 1 };
 
@@ -35,6 +35,8 @@ static int begin(struct gate *g, const struct gate_setup *s, struct err *e)
 	keep[n++] = s->listen_v4;
 	keep[n++] = s->listen_v6;
 	keep[n++] = s->door;
+	keep[n++] = s->dhcp;
+	keep[n++] = s->router;
 	keep[n++] = s->control;
 	keep[n++] = s->wake;
 	for (size_t i = 0; i < s->n_publish; i++)

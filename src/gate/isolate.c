@@ -16,10 +16,12 @@
 
 #include "gate/broker_door.h"
 #include "gate/datagram_flow.h"
+#include "gate/dhcp_server.h"
 #include "gate/flow.h"
 #include "gate/pipes.h"
 #include "gate/publish.h"
 #include "gate/resolver.h"
+#include "gate/router_advert.h"
 #include "gate/tun.h"
 #include "io/loop.h"
 #include "io/message_socket.h"
@@ -73,11 +75,13 @@ static const int sanitizer_syscalls[] = {
 };
 
 static const int *const allowed[] = {
-	base_syscalls,		loop_syscalls,		 sanitizer_syscalls,   tun_syscalls,
-	pipes_syscalls,		flow_syscalls,		 handshake_syscalls,   dial_syscalls,
-	relay_syscalls,		datagrams_syscalls,	 datagram_io_syscalls, requests_syscalls,
-	sealed_memory_syscalls, passed_fd_syscalls,	 publish_syscalls,     resolver_syscalls,
-	broker_door_syscalls,	message_socket_syscalls,
+	base_syscalls,		loop_syscalls,		sanitizer_syscalls,
+	tun_syscalls,		pipes_syscalls,		flow_syscalls,
+	handshake_syscalls,	dial_syscalls,		relay_syscalls,
+	datagrams_syscalls,	datagram_io_syscalls,	requests_syscalls,
+	sealed_memory_syscalls, passed_fd_syscalls,	publish_syscalls,
+	resolver_syscalls,	broker_door_syscalls,	message_socket_syscalls,
+	dhcp_server_syscalls,	router_advert_syscalls,
 };
 
 extern char **environ;

@@ -273,8 +273,7 @@ void judge_destination(const struct gate *g, const struct endpoint *dst, enum pr
  */
 static bool is_within(const struct gate *g, const struct endpoint *dst)
 {
-	return dst->port == DNS_PORT || is_loopback(&dst->addr) ||
-	       addr_equal(&dst->addr, &g->sandbox_v4) || prefix_contains(&g->sandbox_v6, &dst->addr);
+	return dst->port == DNS_PORT || is_loopback(&dst->addr) || gate_is_sandbox(g, &dst->addr);
 }
 
 void judge_proxied_address(const struct gate *g, const struct endpoint *dst, struct judged *out)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gate/parts.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 
@@ -9,6 +10,7 @@
 #include "gate/broker_door.h"
 #include "gate/control.h"
 #include "gate/datagrams.h"
+#include "gate/dhcp_server.h"
 #include "gate/dispatch.h"
 #include "gate/dns_server.h"
 #include "gate/flow.h"
@@ -16,6 +18,7 @@
 #include "gate/pipes.h"
 #include "gate/publish.h"
 #include "gate/resolver.h"
+#include "gate/router_advert.h"
 #include "gate/tunnels.h"
 #include "policy/inspects.h"
 
@@ -99,6 +102,17 @@ static void take_totals(struct gate *g, const struct gate_totals *t)
 	g->quota = t->quota;
 }
 
+/* A machine that configures itself finds a DHCP server, and a router where there is IPv6. */
+static int begin_guest(struct gate *g, const struct gate_setup *s, struct err *e)
+{
+	g->dhcp = s->dhcp >= 0 ? dhcp_server_new(g, s) : NULL;
+	g->router = s->router >= 0 ? router_new(g, s) : NULL;
+	if ((s->dhcp >= 0 && !g->dhcp) || (s->router >= 0 && !g->router))
+		return err_set(e, "cannot start the gate: its sockets for a machine: %s",
+			       err_why(errno));
+	return 0;
+}
+
 int parts_make(struct gate *g, const struct gate_setup *s, struct err *e)
 {
 	uint32_t max_flows = size_flows(s->rules);
@@ -137,5 +151,5 @@ int parts_make(struct gate *g, const struct gate_setup *s, struct err *e)
 	if (!g->datagrams || !g->publisher || !g->broker || !g->control || !g->tun ||
 	    (s->parent && !g->tunnels))
 		return err_set(e, "cannot start the gate: no memory");
-	return 0;
+	return begin_guest(g, s, e);
 }

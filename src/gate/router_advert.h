@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * router_advert: tells the virtual machine of an airlock that the gate is its router: its prefix, of
+ * which it makes addresses by itself, its MTU and its resolver.
+ */
+#ifndef SG_GATE_ROUTER_ADVERT_H
+#define SG_GATE_ROUTER_ADVERT_H
+
+#include "gate/context.h"
+#include "gate/gate.h"
+
+struct router;
+
+/*
+ * Owns s->router from here on. NULL without memory, or when the socket does not tell hop limits.
+ * To be called before stage 2 of the isolation.
+ */
+struct router *router_new(struct gate *g, const struct gate_setup *s);
+
+extern const int router_advert_syscalls[];
+
+#endif
