@@ -11,8 +11,12 @@ import pytest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "e2e"))
 
+from engines import all as engines  # noqa: E402
 from internet.world import World  # noqa: E402
-from program import Kept, Sandgate, Terminal  # noqa: E402
+from program import SANITIZED, Kept, Sandgate, Terminal  # noqa: E402
+
+# Under the sanitizers, which are slow, the engines that reach each kind of link once.
+ENGINES_SANITIZED = ("bwrap", "netns", "vm-dgram")
 
 # nohup, and a shell that starts a job in the background, leave signals ignored, which all that is
 # started from here would inherit: a command that traps SIGHUP would wait for it for ever.
@@ -31,6 +35,32 @@ def pytest_collection_modifyitems(config, items):
         pytest.exit("these tests make network namespaces and mounts: run them as root", 2)
     if any("program" in item.fixturenames for item in items) and not os.access(PROGRAM, os.X_OK):
         pytest.exit(f"{PROGRAM} is not there: build it first (make), or set SANDGATE", 2)
+
+
+def pytest_addoption(parser):
+    parser.addoption("--engines", default=os.environ.get("SANDGATE_ENGINES"),
+                     help=f"run what is for every engine with these, by comma: {', '.join(engines.names())}, all")
+
+
+def _engines_for(config, marker):
+    """The engines that a test is run with: those that were asked for; else, in a full run, every one;
+    else those that the marker names as usual, which are every one when it names none."""
+    asked = config.getoption("--engines")
+    if asked:
+        return engines.names() if asked == "all" else asked.split(",")
+    if marker is None:
+        return ["bwrap"]
+    if SANITIZED:
+        return [name for name in ENGINES_SANITIZED if name in marker.kwargs.get("usual", engines.names())]
+    if os.environ.get("SANDGATE_FULL") == "1":
+        return engines.names()
+    return marker.kwargs.get("usual", engines.names())
+
+
+def pytest_generate_tests(metafunc):
+    marker = metafunc.definition.get_closest_marker("engines")
+    if marker is not None:
+        metafunc.parametrize("engine_name", _engines_for(metafunc.config, marker))
 
 
 @pytest.fixture(scope="session")
@@ -81,9 +111,47 @@ def person():
 
 
 @pytest.fixture
-def sandgate(world, program, person):
+def engine_name():
+    """What a box is; `@pytest.mark.engines` runs a test with every engine."""
+    return "bwrap"
+
+
+class Engines:
+    """Engines by their names and worlds, each made when first wanted and kept: some are daemons."""
+
+    def __init__(self):
+        self._made = {}
+
+    def get(self, name, world, program):
+        if (name, world) not in self._made:
+            kind = engines.get(name)
+            why = kind.missing()
+            if why:
+                pytest.skip(f"{name}: {why}")
+            self._made[name, world] = kind(world, program)
+        return self._made[name, world]
+
+    def close(self):
+        for made in self._made.values():
+            made.close()
+
+
+@pytest.fixture(scope="session")
+def kept_engines(worlds):
+    made = Engines()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def engine(kept_engines, engine_name, world, program):
+    return kept_engines.get(engine_name, world, world.machine.install(program))
+
+
+@pytest.fixture
+def sandgate(world, program, person, engine):
     """The program, run on the machine by `person`."""
-    made = Sandgate(world, world.machine.install(program), person)
+    made = Sandgate(world, world.machine.install(program), engine.person or person, engine)
     yield made
     made.close()
 
@@ -141,3 +209,4 @@ def needs(request):
 def pytest_configure(config):
     config.addinivalue_line("markers", "world(**kind): the kind of machine and internet")
     config.addinivalue_line("markers", "slow: more than a few seconds")
+    config.addinivalue_line("markers", "engines(usual=NAMES): with every engine; in a usual run with those")

@@ -71,12 +71,15 @@ class Result:
 class Sandgate:
     """Runs `sandgate` on the machine as a person."""
 
-    def __init__(self, world, path, person):
+    def __init__(self, world, path, person, engine=None):
         self.world, self.path, self.person = world, path, person
+        self.engine = engine  # of engines/: what a box is
         self._open = []
 
     def as_person(self, person):
-        return self if person == self.person else Sandgate(self.world, self.path, person)
+        if person == self.person:
+            return self
+        return Sandgate(self.world, self.path, person, self.engine)
 
     def new_name(self):
         return f"t{os.getpid()}-{next(_numbers)}"
@@ -102,7 +105,7 @@ class Sandgate:
         return json.loads(done.out)
 
     def box(self, *options, **more):
-        """A sandbox that stays and runs one command after the other."""
+        """A sandbox that stays and runs one command after the other, by whatever engine the test has."""
         box = Box(self, options, **more)
         self._open.append(box)
         return box
@@ -126,32 +129,35 @@ class Pending:
 
 
 class Box:
-    """One `sandgate run`, with an agent inside that runs what it is told."""
+    """A sandbox, with an agent inside that runs what it is told."""
 
     def __init__(self, sandgate, options, cwd=None, files=None, env=None):
-        self.sandgate, self.world = sandgate, sandgate.world
+        self.sandgate, self.world, self.engine = sandgate, sandgate.world, sandgate.engine
         machine = self.world.machine
         self.name = sandgate.new_name()
+        self.options, self.env = self.engine.accepted(options), env
         self.cwd = cwd or machine.new_work(sandgate.person)
         for path, text in (files or {}).items():
             machine.write(f"{self.cwd}/{path}", text, sandgate.person, 0o600)
         self._replies, self._changed = {}, threading.Condition()
         self._numbers = 0
         self._removed = False
-        self.err_lines = []
-        self.process = machine.popen(
-            [sandgate.path, "run", "--name", self.name, *options, "--", "python3", "-u", "-c",
-             _source("agent.py")],
-            sandgate.person, cwd=self.cwd, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True)
+        self._err_lines = []
+        self.process = self.engine.start(self, ["python3", "-u", "-c", _source("agent.py")])
         for work in (self._read_replies, self._read_err):
             threading.Thread(target=work, daemon=True).start()
-        self.started = self._await("hello", DEADLINE)
-        self._assert_contained()
+        try:
+            self.started = self._await("hello", DEADLINE)
+            self._assert_contained()
+        except BaseException:
+            self.close()
+            raise
 
     def _assert_contained(self):
         """Before anything is tried inside: it is inside. Some probes would harm the machine."""
-        for kind in ("user", "pid", "mnt", "net", "ipc"):
+        if self.engine.own_kernel:
+            return
+        for kind in self.engine.namespaces:
             assert ns_of(self.inner_pid, kind) not in (None, ns_of("self", kind)), \
                 f"the sandbox shares its {kind} namespace with the machine"
 
@@ -172,16 +178,16 @@ class Box:
 
     def _read_err(self):
         for line in self.process.stderr:
-            self.err_lines.append(line.rstrip("\n"))
+            self._err_lines.append(line.rstrip("\n"))
 
     def _await(self, number, timeout):
         deadline = time.monotonic() + timeout
         with self._changed:
             while number not in self._replies:
                 if None in self._replies:
-                    raise AssertionError(f"the sandbox ended: {self.process.wait(5)}\n{self.err}")
+                    raise AssertionError(f"the sandbox ended: {self.process.wait(5)}\n{self._heard}")
                 if not self._changed.wait(max(0, deadline - time.monotonic())):
-                    raise AssertionError(f"no answer from inside after {timeout} s\n{self.err}")
+                    raise AssertionError(f"no answer from inside after {timeout} s\n{self._heard}")
             return self._replies.pop(number)
 
     def send(self, message):
@@ -218,23 +224,38 @@ class Box:
     # The sandbox from outside.
 
     @property
+    def _heard(self):
+        return "\n".join(self._err_lines)
+
+    @property
+    def err_lines(self):
+        """What the run said on its standard error."""
+        if not self.engine.says_its_end:
+            self.engine.cannot("nobody is told what was refused when it ends")
+        return self._err_lines
+
+    @property
     def err(self):
         return "\n".join(self.err_lines)
 
     @property
     def inner_pid(self):
         """A process of the sandbox, as the host numbers it: the agent."""
-        for pid in descendants(self.process.pid):
-            if read_proc(pid, "cmdline").startswith("python3\0-u\0-c"):
-                return pid
-        raise AssertionError("the agent is gone")
+        if self.engine.own_kernel:
+            self.engine.cannot("no process of it is the host's")
+        return self.engine.inner_pid(self)
+
+    @property
+    def supervisor_pid(self):
+        return self.engine.supervisor_pid(self)
 
     @property
     def gate_pid(self):
         """The process that holds the tun device and lives in the host's network."""
-        host = os.readlink(f"/proc/{self.process.pid}/ns/net")
-        for pid in descendants(self.process.pid):
-            if pid != self.process.pid and ns_of(pid, "net") == host and holds(pid, "tun"):
+        supervisor = self.supervisor_pid
+        host = ns_of(supervisor, "net")
+        for pid in descendants(supervisor):
+            if pid != supervisor and ns_of(pid, "net") == host and holds(pid, "tun"):
                 return pid
         raise AssertionError("there is no gate")
 
@@ -249,7 +270,7 @@ class Box:
         return self.egress()["flows"]["refused"]
 
     def stop(self, timeout=20):
-        """Lets the agent end in good order; the run's Result."""
+        """Lets the agent end in good order; the run's Ended."""
         started = time.monotonic()
         if self.process.poll() is None:
             try:
@@ -259,13 +280,13 @@ class Box:
         status = self.process.wait(timeout)
         time.sleep(0.05)
         self.remove()
-        return Result(status, "", self.err, time.monotonic() - started)
+        return Ended(self, status, time.monotonic() - started)
 
     def remove(self):
         """One that was given a name is kept."""
         if not self._removed:
             self._removed = True
-            self.sandgate("rm", self.name)
+            self.engine.end(self)
 
     def close(self):
         if self.process.poll() is None:
@@ -283,6 +304,20 @@ class Box:
                         pass
                 self.process.wait(5)
         self.remove()
+
+
+class Ended(Result):
+    """How a box ended; what was said at its end is there where the engine lets somebody hear it."""
+
+    def __init__(self, box, status, seconds):
+        self._box, self.status, self.out, self.seconds = box, status, "", seconds
+
+    @property
+    def err(self):
+        return self._box.err
+
+    def __repr__(self):
+        return f"status {self.status} after {self.seconds:.2f} s\n{self._box._heard}"
 
 
 class Kept:

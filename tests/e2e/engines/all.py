@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The engines by their names, in the order in which they are tried."""
+
+import importlib
+
+# name: (file of this folder, class)
+_ENGINES = {
+    "bwrap": ("bwrap", "Bwrap"),
+}
+
+
+def names():
+    return list(_ENGINES)
+
+
+def get(name):
+    module, cls = _ENGINES[name]
+    return getattr(importlib.import_module(f"engines.{module}"), cls)
