@@ -13,7 +13,7 @@
 #include <sys/types.h>
 #include <stdint.h>
 
-#include "airlock/addresses.h"
+#include "airlock/inbound.h"
 #include "base/err.h"
 
 /* What the sandbox's end of the link is. */
@@ -44,6 +44,8 @@ struct airlock_config {
 	enum airlock_link link;
 	int netns; /* AIRLOCK_NETNS: that namespace; stays the caller's */
 	enum airlock_others others;
+	/* AIRLOCK_OTHERS_INBOUND: what the device was; its MAC and MTU go before `mac`, `mtu` */
+	const struct airlock_inbound *inbound;
 	const char *device; /* name of the sandbox's end; NULL: eth0 */
 	const struct airlock_addresses *addresses;
 	const uint8_t *mac; /* six octets, of the sandbox's end; NULL: 02:73:67:00:00:02 */

@@ -28,6 +28,7 @@ struct attach_request {
 	const char *agent;	     /* or NULL, as run_options has it */
 	const struct sources *sources;
 	enum airlock_others others;
+	const struct airlock_inbound *inbound;	   /* as airlock_config has it */
 	const char *device;			   /* NULL: eth0 */
 	const struct airlock_addresses *addresses; /* NULL: the usual */
 	const uint8_t *mac;			   /* NULL: the usual */
