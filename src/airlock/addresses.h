@@ -19,6 +19,7 @@
 #define AIRLOCK_V6_BITS		64
 #define AIRLOCK_GATE_LINK_LOCAL "fe80::1" /* on the link of a virtual machine */
 #define AIRLOCK_MTU		65520
+#define AIRLOCK_TAP_MTU		1500
 
 /*
  * The two ends of one link. A container's network may have given the sandbox an address of its own;

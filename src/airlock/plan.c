@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 
 /* The least that IPv6 needs (RFC 8200, 5). */
-enum { MTU_LEAST = 1280, MTU_TAP = 1500 };
+enum { MTU_LEAST = 1280 };
 
 static bool kernel_has_ipv6(void)
 {
@@ -49,7 +49,7 @@ static int take_mac(const uint8_t *mac, struct airlock_plan *out, struct err *e)
 
 int airlock_plan_make(const struct airlock_config *c, struct airlock_plan *out, struct err *e)
 {
-	uint32_t mtu = c->link == AIRLOCK_TAP ? MTU_TAP : AIRLOCK_MTU;
+	uint32_t mtu = c->link == AIRLOCK_TAP ? AIRLOCK_TAP_MTU : AIRLOCK_MTU;
 
 	*out = (struct airlock_plan){
 		.link = c->link,

@@ -38,6 +38,8 @@ static void set_airlock_addresses(struct gate *g, const struct gate_setup *s)
 	struct airlock_addresses usual = airlock_usual_addresses();
 	const struct airlock_addresses *a = s->addresses ? s->addresses : &usual;
 
+	/* As the airlock has it for a machine, which makes addresses of its own. */
+	usual.v6_prefix = s->dhcp >= 0;
 	g->gate_v4 = a->gate_v4;
 	g->gate_v6 = a->gate_v6;
 	g->sandbox_v4 = a->sandbox_v4;

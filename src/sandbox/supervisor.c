@@ -30,6 +30,7 @@
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 
+#include "airlock/link.h"
 #include "sandbox/background.h"
 #include "sandbox/broker_watch.h"
 #include "sandbox/exec_door.h"
@@ -230,6 +231,7 @@ int supervisor_start_gate(struct supervisor *s, struct err *e)
 		.addresses = s->link.addresses,
 		.dhcp = s->airlock.gate.dhcp,
 		.router = s->airlock.gate.router,
+		.guest_mtu = s->link.mtu ? s->link.mtu : AIRLOCK_TAP_MTU,
 		.verdicts = -1,
 		.control = -1,
 		.publish = s->publish,
@@ -242,8 +244,11 @@ int supervisor_start_gate(struct supervisor *s, struct err *e)
 		.ring = s->log.ring,
 		.wake = s->log.wake,
 	};
-	int rc = gate_link_start(&s->gate, &setup, e);
+	int rc;
 
+	memcpy(setup.guest_mac, s->link.mac ? s->link.mac : link_mac_sandbox,
+	       sizeof(setup.guest_mac));
+	rc = gate_link_start(&s->gate, &setup, e);
 	airlock_close_gate_fds(&s->airlock.gate);
 	return rc;
 }
