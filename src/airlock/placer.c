@@ -69,7 +69,7 @@ static int enter(struct placer *l, struct err *e)
 
 static int clear_ways_out(struct placer *l, struct err *e)
 {
-	if (l->plan->others == AIRLOCK_OTHERS_REMOVED && way_out_remove(&l->route, e) < 0)
+	if (l->plan->others == AIRLOCK_OTHERS_REMOVED && way_out_remove(&l->route, 0, e) < 0)
 		return -1;
 	return way_out_verify(&l->route, 0, e);
 }

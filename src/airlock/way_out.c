@@ -125,15 +125,36 @@ static int remove_device(struct nl *n, const struct device *d, struct err *e)
 		       d->name, r == -EOPNOTSUPP ? "it is hardware" : strerror(-r), d->name);
 }
 
-int way_out_remove(struct nl *n, struct err *e)
+int way_out_remove(struct nl *n, uint32_t link, struct err *e)
 {
 	struct devices all;
 
 	if (list_devices(n, &all, e) < 0)
 		return -1;
 	for (size_t i = 0; i < all.n; i++)
-		if (remove_device(n, &all.v[i], e) < 0)
+		if (all.v[i].index != link && remove_device(n, &all.v[i], e) < 0)
 			return -1;
+	return 0;
+}
+
+int way_out_list(struct nl *n, uint32_t link, char *out, size_t size, struct err *e)
+{
+	struct devices all;
+	size_t used = 0;
+
+	*out = 0;
+	if (list_devices(n, &all, e) < 0)
+		return -1;
+	for (size_t i = 0; i < all.n && used + LINK_NAME_SIZE + 2 < size; i++) {
+		if (all.v[i].index == link)
+			continue;
+		used += (size_t)snprintf(out + used, size - used, "%s%s", used ? ", " : "",
+					 all.v[i].name);
+	}
+	/* Whoever is root in the namespace has named them. */
+	for (char *p = out; *p; p++)
+		if (*p < ' ' || *p > '~')
+			*p = '?';
 	return 0;
 }
 
