@@ -16,6 +16,7 @@
 
 #include "sandbox/memory_file.h"
 #include "sandbox/pidfd.h"
+#include "sandbox/root_capabilities.h"
 #include "sandbox/run.h"
 #include "sandbox/syscall_filter.h"
 
@@ -32,12 +33,6 @@ struct handed {
 	struct syscall_filter filter;
 	int texts[TEXTS_MAX];
 	size_t n_texts;
-};
-
-/* What uid 0 in the sandbox may do to its own files; none of it is about the network. */
-static const char *const root_capabilities[] = {
-	"CAP_CHOWN",  "CAP_DAC_OVERRIDE", "CAP_FOWNER",		  "CAP_FSETID",	    "CAP_SETUID",
-	"CAP_SETGID", "CAP_KILL",	  "CAP_NET_BIND_SERVICE", "CAP_SYS_CHROOT", "CAP_SETFCAP",
 };
 
 const char *bwrap_find(void)
@@ -124,6 +119,9 @@ static int put_mount(FILE *to, const struct mount *m, struct handed *h)
 		/* A device on a mount without devices: opening it is EACCES. */
 		put_pair(to, "--ro-bind", "/dev/null", m->dest);
 		break;
+	case MOUNT_DEVICE:
+		put_pair(to, "--dev-bind", m->source, m->dest);
+		break;
 	case MOUNT_DEV:
 		put(to, "--dev");
 		put(to, m->dest);
@@ -162,7 +160,7 @@ static void put_isolation(FILE *to, const struct bwrap_config *c, const struct h
 
 	for (size_t i = 0; i < sg_array_len(always); i++)
 		put(to, always[i]);
-	for (size_t i = 0; c->as_root && i < sg_array_len(root_capabilities); i++) {
+	for (size_t i = 0; c->as_root && i < root_capabilities_n; i++) {
 		put(to, "--cap-add");
 		put(to, root_capabilities[i]);
 	}
@@ -174,6 +172,8 @@ static void put_isolation(FILE *to, const struct bwrap_config *c, const struct h
 	put(to, c->hostname);
 	put_number(to, "--add-seccomp-fd", h->filter.calls);
 	put_number(to, "--add-seccomp-fd", h->filter.arguments);
+	if (c->no_network)
+		put_number(to, "--add-seccomp-fd", h->filter.no_network);
 }
 
 /*
@@ -297,7 +297,8 @@ static void check_sources(const struct file_plan *p)
 
 static void keep_only(const struct handed *h)
 {
-	int fds[] = {h->args, h->start_image, h->start, h->filter.calls, h->filter.arguments};
+	int fds[] = {h->args,	      h->start_image,	   h->start,
+		     h->filter.calls, h->filter.arguments, h->filter.no_network};
 
 	if (syscall(SYS_close_range, 3, ~0U, CLOSE_ON_EXEC) < 0)
 		child_fail("closing descriptors");
@@ -392,7 +393,7 @@ static int fork_engine(const struct bwrap_config *c, const struct handed *h, con
 
 int bwrap_start(const struct bwrap_config *c, struct bwrap *out, struct err *e)
 {
-	struct handed h = {.args = -1, .start_image = -1, .start = -1, .filter = {-1, -1}};
+	struct handed h = {.args = -1, .start_image = -1, .start = -1, .filter = {-1, -1, -1}};
 	const char *bwrap = bwrap_find();
 	int rc = -1;
 

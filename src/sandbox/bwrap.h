@@ -30,6 +30,7 @@ struct bwrap_config {
 	gid_t gid;
 	bool as_root;
 	int userns, netns; /* of the airlock; -1: a network of its own with nothing but loopback */
+	bool no_network;   /* no socket can be made but those of AF_UNIX */
 };
 
 struct bwrap {

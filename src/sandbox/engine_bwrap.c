@@ -28,6 +28,9 @@ static int check(const struct run_options *o, struct err *e)
 
 static int plan(struct supervisor *s, const char *cwd, struct err *e)
 {
+	const struct run_options *o = s->options;
+	const struct inside_request r = {
+		.command = o->argv[0], .rw = o->rw, .ro = o->ro, .env = o->env};
 	struct own *own = calloc(1, sizeof(*own));
 
 	if (!own)
@@ -35,7 +38,7 @@ static int plan(struct supervisor *s, const char *cwd, struct err *e)
 	own->inside = INSIDE_NONE;
 	own->bwrap = BWRAP_NONE;
 	s->engine.own = own;
-	return inside_plan(&own->inside, s, cwd, e);
+	return inside_plan(&own->inside, s, &r, cwd, e);
 }
 
 static int start(struct supervisor *s, struct err *e)
@@ -72,7 +75,7 @@ static int hear(struct supervisor *s, struct err *e)
 
 static int let_go(struct engine *g, const sigset_t *blocked)
 {
-	return start_link_let_go(&((struct own *)g->own)->bwrap.start, blocked);
+	return start_link_let_go(&((struct own *)g->own)->bwrap.start, blocked, NULL);
 }
 
 static int send_signal(struct engine *g, int signo)

@@ -94,6 +94,17 @@ static void add_masks(struct planner *b)
 	}
 }
 
+static void add_devices(struct planner *b)
+{
+	struct mount m = {.kind = MOUNT_DEVICE};
+
+	for (const char *const *p = b->r->devices; p && *p; p++) {
+		m.dest = m.source = (char *)*p;
+		if (host_look(b, *p) == PATH_OTHER)
+			file_plan_add(b->p, &m);
+	}
+}
+
 /* --- HOME and the working directory --- */
 
 static bool in_closed_system(const char *path)
@@ -222,6 +233,8 @@ static void add_workdir(struct planner *b)
 {
 	const char *why = file_plan_why_not_shared(b->r);
 
+	if (b->r->no_workdir)
+		return;
 	if (!why) {
 		add_checked(b, MOUNT_RW, RANK_WORK, b->r->cwd);
 		for (size_t i = 0; i < file_n_protected_parts; i++)
@@ -497,6 +510,7 @@ static int by_place(const void *pa, const void *pb)
 static int build(struct planner *b)
 {
 	add_system(b);
+	add_devices(b);
 	add_home(b);
 	add_masks(b);
 	add_workdir(b);

@@ -22,13 +22,14 @@
 #include "sandbox/path.h"
 
 enum mount_kind {
-	MOUNT_RO,    /* the host's `source`, read-only */
-	MOUNT_RW,    /* the host's `source` */
-	MOUNT_TMPFS, /* an empty folder of the sandbox's own */
-	MOUNT_DIR,   /* a folder within one */
-	MOUNT_LINK,  /* a symbolic link that holds `source` */
-	MOUNT_TEXT,  /* a read-only file that holds `source` */
-	MOUNT_BLANK, /* over a file: it cannot be opened */
+	MOUNT_RO,     /* the host's `source`, read-only */
+	MOUNT_RW,     /* the host's `source` */
+	MOUNT_TMPFS,  /* an empty folder of the sandbox's own */
+	MOUNT_DIR,    /* a folder within one */
+	MOUNT_LINK,   /* a symbolic link that holds `source` */
+	MOUNT_TEXT,   /* a read-only file that holds `source` */
+	MOUNT_BLANK,  /* over a file: it cannot be opened */
+	MOUNT_DEVICE, /* the host's device `source` */
 	MOUNT_DEV,
 	MOUNT_PROC,
 };
@@ -74,8 +75,10 @@ struct file_request {
 	const char *const *rw; /* as written; NULL-terminated or NULL */
 	const char *const *ro;
 	const char *const *hide;
-	const char *const *masked; /* absolute paths under /etc that are not for everyone's eyes */
-	const char *const *own;	   /* folders of sandgate's own, without links: never seen inside */
+	const char *const *devices; /* absolute paths in /dev, those that are there; or NULL */
+	bool no_workdir;	    /* the working directory is not shared */
+	const char *const *masked;  /* absolute paths under /etc that are not for everyone's eyes */
+	const char *const *own; /* folders of sandgate's own, without links: never seen inside */
 	const char *const *own_ways; /* the same as they are looked up, with links; or NULL */
 	/* May a sandbox have written the folder that `path` lies in? NULL: the working directory
 	 * alone. */

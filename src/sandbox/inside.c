@@ -18,9 +18,9 @@
 
 extern char **environ;
 
-static const char *text_of_hosts(const struct supervisor *s, char *out, size_t n)
+const char *inside_hosts(const struct supervisor *s, char out[INSIDE_HOSTS_MAX])
 {
-	snprintf(out, n,
+	snprintf(out, INSIDE_HOSTS_MAX,
 		 "127.0.0.1 localhost %s\n::1 localhost ip6-localhost ip6-loopback\n"
 		 "%s",
 		 s->dir.name,
@@ -45,14 +45,15 @@ static int build_plan(struct inside *in, struct file_request *r, struct err *e)
 	return rc;
 }
 
-static int plan_files(struct inside *in, const struct supervisor *s, const char *cwd, struct err *e)
+static int plan_files(struct inside *in, const struct supervisor *s, const struct inside_request *w,
+		      const char *cwd, struct err *e)
 {
 	const struct run_options *o = s->options;
 	_cleanup_free_ char *masked = NULL;
 	const char **list = masked_files_list(&masked);
 	_cleanup_fd_ int home = -1;
 	struct file_over over[CA_BUNDLE_PLACES];
-	char hosts[512], kept_home[PATH_MAX];
+	char hosts[INSIDE_HOSTS_MAX], kept_home[PATH_MAX];
 	struct own_folders own;
 	struct file_request r = {
 		.host = &host_tree,
@@ -60,16 +61,19 @@ static int plan_files(struct inside *in, const struct supervisor *s, const char 
 		.home = getenv("HOME"),
 		.as_root = o->as_root,
 		.host_root = person_is_root(),
-		.rw = o->rw,
-		.ro = o->ro,
+		.rw = w->rw,
+		.ro = w->ro,
 		.hide = o->hide,
+		.devices = w->devices,
+		.no_workdir = w->alone,
 		.masked = list,
 		.own = own.list,
 		.own_ways = own.ways,
-		.resolv_conf = s->networked ? "nameserver " AIRLOCK_GATE_V4 "\n" : "",
-		.hosts = text_of_hosts(s, hosts, sizeof(hosts)),
+		.resolv_conf = s->networked ? INSIDE_RESOLV_CONF : "",
+		.hosts = inside_hosts(s, hosts),
 		.over = s->networked ? over : NULL,
 	};
+	bool keep_home = o->lasting && !w->alone;
 	int rc;
 
 	own_folders_find(s->dir.registry.path, &own);
@@ -77,19 +81,20 @@ static int plan_files(struct inside *in, const struct supervisor *s, const char 
 	if (!list)
 		return err_set(e, "the files in /etc that are not for everyone: %s",
 			       strerror(errno));
-	if (o->lasting) {
+	if (keep_home) {
 		home = kept_home_open(s->dir.name, kept_home, e);
 		r.kept_home = kept_home;
 	}
-	rc = o->lasting && home < 0 ? -1 : build_plan(in, &r, e);
+	rc = keep_home && home < 0 ? -1 : build_plan(in, &r, e);
 	free(list);
-	if (rc || (o->lasting && kept_home_prepare(home, &in->plan, &host_tree, e)))
+	if (rc || (keep_home && kept_home_prepare(home, &in->plan, &host_tree, e)))
 		return -1;
 	in->check = mount_check_begin(&in->plan, e);
 	return in->check ? 0 : -1;
 }
 
-static int make_environment(struct inside *in, const struct supervisor *s, struct err *e)
+static int make_environment(struct inside *in, const struct supervisor *s,
+			    const struct inside_request *w, struct err *e)
 {
 	struct environment_request r = {
 		.person = environ,
@@ -102,7 +107,7 @@ static int make_environment(struct inside *in, const struct supervisor *s, struc
 		.credentials = policy_credentials(&s->live.policy),
 		.placeholder_seed = s->placeholder_seed,
 		.by_proxy = s->options->policy->network == NET_BROKERED,
-		.added = s->options->env,
+		.added = w->env,
 	};
 
 	in->env = environment_build(&r);
@@ -124,12 +129,13 @@ static int find_command(const struct inside *in, const char *command, const char
 	return EXIT_NOT_FOUND;
 }
 
-int inside_plan(struct inside *in, struct supervisor *s, const char *cwd, struct err *e)
+int inside_plan(struct inside *in, struct supervisor *s, const struct inside_request *r,
+		const char *cwd, struct err *e)
 {
-	if (plan_files(in, s, cwd, e) || make_environment(in, s, e))
+	if (plan_files(in, s, r, cwd, e) || make_environment(in, s, r, e))
 		return EXIT_SANDGATE;
 	planted_begin(&in->planted, in->plan.workdir);
-	return find_command(in, s->options->argv[0], cwd, e);
+	return find_command(in, r->command, cwd, e);
 }
 
 void inside_free(struct inside *in)

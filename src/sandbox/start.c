@@ -20,6 +20,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,14 +76,37 @@ static int complain(const char *command)
 	return CANNOT_EXECUTE;
 }
 
+/* What came with the word to go on. */
+struct handed {
+	int fds[EXEC_FDS_MAX], n, first;
+	uint64_t blocked; /* signals */
+};
+
+/* First out of the way of each other's numbers, which may be those of one's own descriptors. */
+static int place_handed(const struct handed *h)
+{
+	int away[EXEC_FDS_MAX];
+
+	for (int i = 0; i < h->n; i++) {
+		away[i] = fcntl(h->fds[i], F_DUPFD_CLOEXEC, h->first + h->n);
+		if (away[i] < 0)
+			return -1;
+	}
+	for (int i = 0; i < h->n; i++)
+		if (dup2(away[i], h->first + i) < 0)
+			return -1;
+	return 0;
+}
+
 /* Its group and its terminal are the engine's, as the person's shell arranged them. */
-static int run_first(struct server *s, char **argv, uint64_t blocked)
+static int run_first(struct server *s, char **argv, const struct handed *h)
 {
 	s->first = fork();
 	if (s->first != 0)
 		return s->first < 0 ? -1 : 0;
 	/* The kernel's set, and not the C library's, which is longer. */
-	if (syscall(SYS_rt_sigprocmask, SIG_SETMASK, &blocked, NULL, sizeof(blocked)) < 0)
+	if (place_handed(h) < 0 ||
+	    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &h->blocked, NULL, sizeof(h->blocked)) < 0)
 		_exit(OWN_FAILURE);
 	execvp(argv[0], argv);
 	_exit(complain(argv[0]));
@@ -173,16 +198,49 @@ static void serve(struct server *s)
 	}
 }
 
+/* --- the word to go on --- */
+
+enum { FILTER_MAX = 4096 }; /* instructions (BPF_MAXINSNS) */
+
+/* What an engine loads that has a filter of its own to load: here for those that have not. */
+static int load_filter(int fd)
+{
+	static struct sock_filter room[FILTER_MAX];
+	ssize_t n = pread(fd, room, sizeof(room), 0);
+	struct sock_fprog program = {.len = (unsigned short)(n / (ssize_t)sizeof(room[0])),
+				     .filter = room};
+
+	if (n <= 0 || n % (ssize_t)sizeof(room[0]) || pread(fd, room, 1, n) != 0)
+		return -1;
+	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
+}
+
+static int load_filters(const int *fds, int n)
+{
+	if (n && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return -1;
+	for (int i = 0; i < n; i++)
+		if (load_filter(fds[i]) < 0)
+			return -1;
+	return 0;
+}
+
 static int wait_for_word(int from, uint64_t *blocked)
 {
+	struct pollfd p = {.fd = from, .events = POLLIN};
+	int fds[EXEC_FDS_MAX], n_fds, rc = -1;
 	struct exec_word w;
 	ssize_t n;
 
-	do
-		n = recv(from, &w, sizeof(w), 0);
-	while (n < 0 && errno == EINTR);
+	do {
+		poll(&p, 1, -1);
+		n = exec_receive(from, &w, sizeof(w), fds, &n_fds);
+	} while (n == -EINTR || n == -EAGAIN);
 	*blocked = w.mask;
-	return n == (ssize_t)sizeof(w) && w.kind == EXEC_GO ? 0 : -1;
+	if (n == (ssize_t)sizeof(w) && w.kind == EXEC_GO)
+		rc = load_filters(fds, n_fds);
+	exec_close_all(fds, n_fds);
+	return rc;
 }
 
 static int hold_signals(void)
@@ -200,17 +258,18 @@ static int hold_signals(void)
 int main(int argc, char **argv)
 {
 	struct server s = {.supervisor = argc > 1 ? atoi(argv[1]) : -1};
-	uint64_t blocked;
+	struct handed handed;
 
 	if (s.supervisor < 3 || send_pidfd(s.supervisor) < 0 ||
-	    wait_for_word(s.supervisor, &blocked) < 0)
+	    wait_for_word(s.supervisor, &handed) < 0)
 		return OWN_FAILURE;
 	/* After the word: what was mounted is looked at from outside until then. */
 	s.signals = hold_signals();
 	if (s.signals < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ||
 	    syscall(SYS_close_range, 3, ~0U, CLOSE_ON_EXEC) < 0 ||
-	    (argc > 2 && run_first(&s, argv + 2, blocked) < 0) || let_go_of_standard() < 0)
+	    (argc > 2 && run_first(&s, argv + 2, &handed) < 0) || let_go_of_standard() < 0)
 		return OWN_FAILURE;
+	exec_close_all(handed.fds, handed.n);
 	serve(&s);
 	return OWN_FAILURE;
 }

@@ -46,41 +46,43 @@ int start_link_hear(struct start_link *l)
 	return 1;
 }
 
-static int say_word(const struct start_link *l, const struct exec_word *w, int fd)
+static int say_word(const struct start_link *l, const struct exec_word *w, const int *fds, int n)
 {
 	if (l->socket < 0 || l->inside < 0)
 		return -ESRCH;
-	return exec_send(l->socket, w, sizeof(*w), fd < 0 ? NULL : &fd, fd < 0 ? 0 : 1);
+	return exec_send(l->socket, w, sizeof(*w), fds, n);
 }
 
-int start_link_let_go(const struct start_link *l, const sigset_t *blocked)
+int start_link_let_go(const struct start_link *l, const sigset_t *blocked,
+		      const struct syscall_filter *filter)
 {
+	const int fds[] = {filter ? filter->calls : -1, filter ? filter->arguments : -1};
 	struct exec_word w = {.kind = EXEC_GO};
 
 	/* The kernel's set is the first 64 bits of the C library's. */
 	memcpy(&w.mask, blocked, sizeof(w.mask));
-	return say_word(l, &w, -1);
+	return say_word(l, &w, fds, filter ? sg_array_len(fds) : 0);
 }
 
 int start_link_signal(const struct start_link *l, int signo)
 {
 	struct exec_word w = {.kind = EXEC_SIGNAL, .signo = signo};
 
-	return say_word(l, &w, -1);
+	return say_word(l, &w, NULL, 0);
 }
 
 int start_link_take_client(const struct start_link *l, int client)
 {
 	struct exec_word w = {.kind = EXEC_CLIENT};
 
-	return say_word(l, &w, client);
+	return say_word(l, &w, &client, 1);
 }
 
 int start_link_terminate(const struct start_link *l)
 {
 	struct exec_word w = {.kind = EXEC_TERMINATE};
 
-	return say_word(l, &w, -1);
+	return say_word(l, &w, NULL, 0);
 }
 
 void start_link_close(struct start_link *l)

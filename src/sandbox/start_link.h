@@ -9,6 +9,7 @@
 #include <signal.h>
 
 #include "base/err.h"
+#include "sandbox/syscall_filter.h"
 
 struct start_link {
 	int socket;
@@ -29,8 +30,19 @@ int start_link_program(void);
  */
 int start_link_hear(struct start_link *l);
 
-/* The word to go on. `blocked` is the signal mask that the command gets. 0 or -errno. */
-int start_link_let_go(const struct start_link *l, const sigset_t *blocked) sg_must_check;
+/* Descriptors for the command alone, EXEC_FDS_MAX at most; they stay the caller's. */
+struct start_handed {
+	const int *fds;
+	int n;
+	int first; /* the number of the first of them in the command, the others follow */
+};
+
+/*
+ * The word to go on. `blocked` is the signal mask that the command gets, `handed` may be NULL. 0 or
+ * -errno.
+ */
+int start_link_let_go(const struct start_link *l, const sigset_t *blocked,
+		      const struct start_handed *handed) sg_must_check;
 
 /* To the command alone. 0 or -errno; as all that goes to `start`, it does not wait. */
 int start_link_signal(const struct start_link *l, int signo);

@@ -7,7 +7,8 @@
  *              kernel brings is closed until somebody has looked at it; the refused ones are EPERM.
  *   arguments  sockets by family, type and protocol; two requests of terminals; tracing of
  *              the engine's own process 1.
- * Both hold for the 32-bit calls of the machine as well; x32 calls are ENOSYS, socketcall(2) EPERM.
+ *   no_network  (not for every sandbox) no socket but those of AF_UNIX.
+ * All hold for the 32-bit calls of the machine as well; x32 calls are ENOSYS, socketcall(2) EPERM.
  * libseccomp makes them when sandgate is built (syscall_filter_rules.c).
  * Registers have 64 bits, but the kernel looks at 32 of a family or a request: so do the rules.
  */
@@ -17,10 +18,10 @@
 #include "base/err.h"
 
 struct syscall_filter {
-	int calls, arguments; /* memory files with BPF as seccomp(2) takes it, at offset 0 */
+	int calls, arguments, no_network; /* memory files with BPF as seccomp(2) takes it, at offset 0 */
 };
 
-/* 0, or -1 with the message and both descriptors -1. */
+/* 0, or -1 with the message and all descriptors -1. */
 int syscall_filter_make(struct syscall_filter *f, struct err *e) sg_must_check;
 void syscall_filter_close(struct syscall_filter *f);
 

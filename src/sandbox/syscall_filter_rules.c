@@ -253,12 +253,12 @@ static int refuse_argument(scmp_filter_ctx ctx, const struct argument_rule *r)
 	return rc == -EEXIST ? 0 : rc;
 }
 
-static int add_arguments(scmp_filter_ctx ctx, const struct machine *m)
+static int add_sockets(scmp_filter_ctx ctx, const struct socket_table *rows, size_t n)
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < sg_array_len(socket_rows) && rc == 0; i++) {
-		const struct socket_table *t = &socket_rows[i];
+	for (size_t i = 0; i < n && rc == 0; i++) {
+		const struct socket_table *t = &rows[i];
 		struct socket_rule r = {
 			.ctx = ctx,
 			.call = seccomp_syscall_resolve_name(t->call),
@@ -269,12 +269,30 @@ static int add_arguments(scmp_filter_ctx ctx, const struct machine *m)
 
 		rc = refuse_all_but(&r, t->allowed, t->n, t->bits, 0, 0);
 	}
+	return rc;
+}
+
+static int add_arguments(scmp_filter_ctx ctx, const struct machine *m)
+{
+	int rc = add_sockets(ctx, socket_rows, sg_array_len(socket_rows));
+
 	for (size_t i = 0; i < sg_array_len(argument_rows) && rc == 0; i++)
 		rc = refuse_argument(ctx, &argument_rows[i]);
 	return rc;
 }
 
-/* --- both --- */
+/* --- rules of the third program --- */
+
+static const struct socket_table no_network_rows[] = {
+	ROW("socket", EAFNOSUPPORT, -1, 0, INT_BITS, pair_families),
+};
+
+static int add_no_network(scmp_filter_ctx ctx, const struct machine *m)
+{
+	return add_sockets(ctx, no_network_rows, sg_array_len(no_network_rows));
+}
+
+/* --- all --- */
 
 static scmp_filter_ctx filter_new(const struct machine *m, uint32_t default_action, int *rc)
 {
@@ -348,6 +366,8 @@ int main(int argc, char **argv)
 	rc = make(m, "calls", SCMP_ACT_ERRNO(ENOSYS), add_all_calls);
 	if (rc == 0)
 		rc = make(m, "arguments", SCMP_ACT_ALLOW, add_arguments);
+	if (rc == 0)
+		rc = make(m, "no_network", SCMP_ACT_ALLOW, add_no_network);
 	if (rc)
 		fprintf(stderr, "syscall_filter_rules: %s\n", strerror(-rc));
 	return rc ? 1 : 0;
