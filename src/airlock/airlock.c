@@ -189,7 +189,7 @@ static void await_leave(const struct airlock *a)
 void airlock_close(struct airlock *a)
 {
 	close_one(&a->control);
-	if (a->link == AIRLOCK_NETNS && a->keeper_pidfd >= 0)
+	if ((a->link == AIRLOCK_NETNS || a->link == AIRLOCK_HANDED) && a->keeper_pidfd >= 0)
 		await_leave(a);
 	airlock_close_gate_fds(&a->gate);
 	close_one(&a->door);

@@ -21,6 +21,9 @@ enum airlock_link {
 	AIRLOCK_OWN,   /* eth0 in a network namespace of its own, in a user namespace of its own */
 	AIRLOCK_NETNS, /* eth0 in a namespace that is there already: a container's */
 	AIRLOCK_TAP,   /* a virtual machine: link0 is a tap device, its descriptor is handed out */
+	AIRLOCK_HANDED, /* an engine that makes the sandbox's namespace later: the end is left, down
+			   and without an address, in a namespace from which the engine moves it into
+			   the sandbox's by its name. What else is in either is the engine's affair */
 };
 
 /*
@@ -42,7 +45,7 @@ struct airlock_config {
 	gid_t gid;
 	bool door; /* keep a process that makes sockets into the sandbox for --publish */
 	enum airlock_link link;
-	int netns; /* AIRLOCK_NETNS: that namespace; stays the caller's */
+	int netns; /* AIRLOCK_NETNS, AIRLOCK_HANDED: that namespace; stays the caller's */
 	enum airlock_others others;
 	/* AIRLOCK_OTHERS_INBOUND: what the device was; its MAC and MTU go before `mac`, `mtu` */
 	const struct airlock_inbound *inbound;

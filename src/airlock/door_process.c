@@ -15,7 +15,8 @@ enum { PLACES_MAX = 3 };
 static struct door_places find_places(const struct airlock_plan *p)
 {
 	static struct addr v[PLACES_MAX];
-	struct door_places places = {.v = v, .transparent = p->link == AIRLOCK_TAP};
+	struct door_places places = {
+		.v = v, .transparent = p->link == AIRLOCK_TAP || p->link == AIRLOCK_HANDED};
 
 	if (p->link == AIRLOCK_OWN) {
 		v[places.n++] = airlock_address("127.0.0.1");

@@ -66,6 +66,7 @@ struct keeper {
 	int control;	      /* to the supervisor */
 	int netns;	      /* that is there already; -1: none */
 	struct helper side;   /* makes the sandbox's end of the link, and becomes the door */
+	struct helper door;   /* AIRLOCK_HANDED: in the airlock */
 	struct helper loader; /* loads the rules */
 	struct airlock_message ready; /* collects what the supervisor gets */
 	struct nl route, netfilter;
@@ -102,7 +103,7 @@ static int await_helper(struct helper *h, enum airlock_message_kind kind, struct
 	return -1;
 }
 
-/* Of a virtual machine there is no end to make: the door, in the airlock itself. */
+/* Where the sandbox's namespace cannot be entered, the door is in the airlock itself. */
 static void tap_door_main(const struct airlock_plan *p, int keeper, pid_t parent) sg_noreturn;
 static void tap_door_main(const struct airlock_plan *p, int keeper, pid_t parent)
 {
@@ -114,6 +115,11 @@ static void tap_door_main(const struct airlock_plan *p, int keeper, pid_t parent
 	door_process_finish(p, CONFINE_KEPT_FD, &m);
 }
 
+static bool is_placed(const struct keeper *k)
+{
+	return k->plan.link == AIRLOCK_NETNS || k->plan.link == AIRLOCK_HANDED;
+}
+
 static int start_side(struct keeper *k, struct err *e)
 {
 	pid_t self = getpid();
@@ -122,11 +128,22 @@ static int start_side(struct keeper *k, struct err *e)
 		return -1;
 	if (k->side.pid)
 		return 0;
-	if (k->plan.link == AIRLOCK_NETNS)
+	if (is_placed(k))
 		placer_main(&k->plan, k->netns, k->side.sock, self);
 	if (k->plan.link == AIRLOCK_TAP)
 		tap_door_main(&k->plan, k->side.sock, self);
 	sandbox_side_main(&k->plan, k->side.sock, self);
+}
+
+static int start_handed_door(struct keeper *k, struct err *e)
+{
+	pid_t self = getpid();
+
+	if (start_helper(&k->door, e) < 0)
+		return -1;
+	if (k->door.pid == 0)
+		tap_door_main(&k->plan, k->door.sock, self);
+	return 0;
 }
 
 /* No confinement: the loader reads nothing but the rules, and ends within milliseconds. */
@@ -261,6 +278,7 @@ static int make_link(struct keeper *k, struct err *e)
 		[AIRLOCK_OWN] = make_link_of_own,
 		[AIRLOCK_NETNS] = have_link_placed,
 		[AIRLOCK_TAP] = make_tap,
+		[AIRLOCK_HANDED] = have_link_placed,
 	};
 
 	if (make[k->plan.link](k, e) < 0)
@@ -274,6 +292,17 @@ static int configure_link(struct keeper *k, struct err *e)
 	return run_links(k, e);
 }
 
+static int await_handed_door(struct keeper *k, struct err *e)
+{
+	struct airlock_message m;
+
+	if (await_helper(&k->door, MESSAGE_SIDE_READY, &m, e) < 0)
+		return -1;
+	k->ready.fds[SLOT_DOOR] = m.fds[SLOT_DOOR];
+	close(k->door.sock);
+	return 0;
+}
+
 /* Both helpers are done, and gone unless one is the door; packets pass the link both ways. */
 static int finish_helpers(struct keeper *k, struct err *e)
 {
@@ -283,13 +312,18 @@ static int finish_helpers(struct keeper *k, struct err *e)
 	if (await_helper(&k->side, MESSAGE_SIDE_READY, &m, e) < 0)
 		return -1;
 	k->ready.fds[SLOT_DOOR] = m.fds[SLOT_DOOR];
+	if (k->door.pid && await_handed_door(k, e) < 0)
+		return -1;
 	if (await_helper(&k->loader, MESSAGE_RULES_LOADED, &m, e) < 0)
 		return -1;
 	close(k->side.sock);
 	close(k->loader.sock);
 	waitpid(k->loader.pid, NULL, 0);
-	if (!k->plan.door)
+	if (!k->plan.door || k->door.pid)
 		waitpid(k->side.pid, NULL, 0);
+	/* The other end is not up before the engine has moved it. */
+	if (k->plan.link == AIRLOCK_HANDED)
+		return 0;
 	error = link_await_carrier(&k->route, LINK_INDEX_LINK0);
 	return error < 0 ? missing_link(k->route.failed, -error, e) : 0;
 }
@@ -338,7 +372,7 @@ static int confine(struct keeper *k, struct err *e)
 static int detach(struct keeper *k, const struct airlock_config *c, pid_t parent, struct err *e)
 {
 	const int keep[] = {k->control, c->netns};
-	size_t n = c->link == AIRLOCK_NETNS ? 2 : 1;
+	size_t n = is_placed(k) ? 2 : 1;
 
 	if (confine_detach("sandgate-keeper", parent, keep, n, e) < 0)
 		return -1;
@@ -355,11 +389,13 @@ static int enter_namespaces(struct keeper *k, struct err *e)
 {
 	enum airlock_link link = k->plan.link;
 
-	if (link == AIRLOCK_NETNS && (userns_enter_owner(k->netns, e) < 0 || start_side(k, e) < 0))
+	if (is_placed(k) && (userns_enter_owner(k->netns, e) < 0 || start_side(k, e) < 0))
 		return -1;
 	if (userns_enter(0, 0, e) < 0 || (link == AIRLOCK_OWN && start_side(k, e) < 0) ||
 	    enter_airlock(k, e) < 0)
 		return -1;
+	if (link == AIRLOCK_HANDED && k->plan.door)
+		return start_handed_door(k, e);
 	return link == AIRLOCK_TAP ? start_side(k, e) : 0;
 }
 
@@ -434,7 +470,7 @@ static void capture(struct keeper *k)
 static void leave(struct keeper *k) sg_noreturn;
 static void leave(struct keeper *k)
 {
-	if (k->plan.link == AIRLOCK_NETNS) {
+	if (is_placed(k)) {
 		link_delete(&k->route, LINK_INDEX_LINK0);
 		_exit(nl_run(&k->route) < 0);
 	}

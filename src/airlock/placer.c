@@ -22,6 +22,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -33,7 +34,7 @@
 #include "airlock/way_out.h"
 #include "confine/confine.h"
 
-enum { KEEPER_TIMEOUT_MS = 5000 };
+enum { KEEPER_TIMEOUT_MS = 5000, INDEX_TRIES = 16, INDEX_HIGH = 1 << 29 };
 
 /* Of the placer's descriptors after confine_detach. */
 enum { FD_KEEPER = CONFINE_KEPT_FD, FD_NETNS };
@@ -56,7 +57,7 @@ static int enter(struct placer *l, struct err *e)
 {
 	int error;
 
-	if (is_own_netns(FD_NETNS))
+	if (l->plan->link == AIRLOCK_NETNS && is_own_netns(FD_NETNS))
 		return err_set(e, "that is the network namespace of sandgate itself; a gate has to "
 				  "stand outside of what it holds");
 	if (setns(FD_NETNS, CLONE_NEWNET) < 0)
@@ -74,14 +75,42 @@ static int clear_ways_out(struct placer *l, struct err *e)
 	return way_out_verify(&l->route, 0, e);
 }
 
-static int make_link(struct placer *l, int airlock, struct err *e)
+/*
+ * The kernel gives link0 its number only where the other end's is given as well. Among the devices of
+ * others it is a high one, which no kernel comes to by counting.
+ */
+static int make_handed_link(struct placer *l, int airlock)
+{
+	const struct link_end there = {"link0", LINK_INDEX_LINK0, link_mac_gate};
+	int error = -EBUSY;
+
+	for (int i = 0; i < INDEX_TRIES && (error == -EBUSY || error == -EEXIST); i++) {
+		uint32_t index = INDEX_HIGH;
+
+		if (getrandom(&index, sizeof(index), 0) != sizeof(index))
+			return -errno;
+		index = index % INDEX_HIGH + INDEX_HIGH;
+		link_add_veth(&l->route, &(struct link_end){l->plan->device, index, l->plan->mac},
+			      &there, airlock, l->plan->mtu);
+		error = nl_run(&l->route);
+	}
+	return error;
+}
+
+static int make_placed_link(struct placer *l, int airlock)
 {
 	const struct link_end here = {l->plan->device, LINK_INDEX_ETH0, l->plan->mac};
 	const struct link_end there = {"link0", LINK_INDEX_LINK0, link_mac_gate};
-	int error;
 
 	link_add_veth(&l->route, &here, &there, airlock, l->plan->mtu);
-	error = nl_run(&l->route);
+	return nl_run(&l->route);
+}
+
+static int make_link(struct placer *l, int airlock, struct err *e)
+{
+	int error = l->plan->link == AIRLOCK_HANDED ? make_handed_link(l, airlock)
+						    : make_placed_link(l, airlock);
+
 	return error < 0 ? missing_link(l->route.failed, -error, e) : 0;
 }
 
@@ -103,7 +132,11 @@ static int await_airlock(struct placer *l, struct err *e)
 
 static int place(struct placer *l, struct err *e)
 {
-	if (enter(l, e) < 0 || clear_ways_out(l, e) < 0 || await_airlock(l, e) < 0)
+	if (enter(l, e) < 0)
+		return -1;
+	if (l->plan->link == AIRLOCK_HANDED)
+		return await_airlock(l, e);
+	if (clear_ways_out(l, e) < 0 || await_airlock(l, e) < 0)
 		return -1;
 	l->v6 = l->plan->v6 && sysctl_open_ipv6(l->plan->device);
 	if (eth0_configure(&l->route, l->plan, l->v6, e) < 0)
@@ -124,5 +157,7 @@ void placer_main(const struct airlock_plan *p, int netns, int keeper, pid_t pare
 	if (place(&l, &m.err) < 0)
 		m.kind = MESSAGE_FAILED;
 	nl_close(&l.route);
+	if (p->link == AIRLOCK_HANDED)
+		_exit(airlock_message_send(FD_KEEPER, &m) < 0);
 	door_process_finish(p, FD_KEEPER, &m);
 }

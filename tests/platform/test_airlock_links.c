@@ -325,6 +325,53 @@ static void door_of_a_tap(void)
 AS_ROOT(door_of_a_tap)
 AS_USER(door_of_a_tap)
 
+/*
+ * An engine moves the end from where it was left into a namespace that it makes later, by its name,
+ * and gives it its addresses. Whatever is published of it is reached from the airlock.
+ */
+static void handed_to_an_engine(void)
+{
+	const uint8_t mac[6] = {0x02, 0x42, 0x0a, 0x4d, 0, 2};
+	struct airlock_addresses a = airlock_usual_addresses();
+	struct airlock_config c = {.link = AIRLOCK_HANDED,
+				   .door = true,
+				   .device = "sgtest0",
+				   .addresses = &a,
+				   .mac = mac};
+	int room = hold_netns(false, "ip link set lo up"), later = hold_netns(false, "true");
+	uint16_t port = htons(DOOR_PORT);
+	char move[256];
+	struct err e = {""};
+	uint8_t status = 0;
+	pid_t gate;
+
+	a.gate_v4 = airlock_address("10.77.0.1");
+	a.sandbox_v4 = airlock_address("10.77.0.2");
+	a.v4_bits = 24;
+	c.netns = room;
+	if (airlock_open(&c, &lock, &e) < 0) {
+		fprintf(stderr, "%s\n", e.text);
+		CHECK(!"airlock_open");
+	}
+	gate = toy_gate_start(&lock.gate, -1);
+	target = room;
+	snprintf(move, sizeof(move), "ip link set sgtest0 netns /proc/%d/fd/%d name eth0", getpid(),
+		 later);
+	CHECK(inside(move) == 0);
+	target = later;
+	CHECK(inside("ip link set lo up; ip addr add 10.77.0.2/24 dev eth0; ip link set eth0 up;"
+		     "ip -6 addr add " AIRLOCK_SANDBOX_V6 "/64 dev eth0 nodad;"
+		     "ip route add default via 10.77.0.1; ip -6 route add default via " AIRLOCK_GATE_V6) ==
+	      0);
+	tcp_passes_inside();
+	CHECK(send(lock.door, &port, sizeof(port), 0) == sizeof(port));
+	CHECK(recv(lock.door, &status, 1, 0) == 1 && status == ECONNREFUSED);
+	rig_kill(gate);
+	airlock_close(&lock);
+	CHECK(inside("! ip link show eth0 2>/dev/null") == 0);
+}
+AS_ROOT(handed_to_an_engine)
+
 /* What a guest asks before it has an address reaches the two sockets, of a second gate too. */
 static void guest_is_heard(void)
 {
@@ -430,6 +477,7 @@ int main(void)
 		cmocka_unit_test(tap_carries_frames_as_user),
 		cmocka_unit_test(door_of_a_tap_as_root),
 		cmocka_unit_test(door_of_a_tap_as_user),
+		cmocka_unit_test(handed_to_an_engine_as_root),
 		cmocka_unit_test(guest_is_heard_as_root),
 		cmocka_unit_test(guest_is_heard_as_user),
 		cmocka_unit_test(capture_has_every_frame_as_root),
