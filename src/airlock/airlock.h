@@ -18,9 +18,9 @@
 
 /* What the sandbox's end of the link is. */
 enum airlock_link {
-	AIRLOCK_OWN,   /* eth0 in a network namespace of its own, in a user namespace of its own */
-	AIRLOCK_NETNS, /* eth0 in a namespace that is there already: a container's */
-	AIRLOCK_TAP,   /* a virtual machine: link0 is a tap device, its descriptor is handed out */
+	AIRLOCK_OWN,	/* eth0 in a network namespace of its own, in a user namespace of its own */
+	AIRLOCK_NETNS,	/* eth0 in a namespace that is there already: a container's */
+	AIRLOCK_TAP,	/* a virtual machine: link0 is a tap device, its descriptor is handed out */
 	AIRLOCK_HANDED, /* an engine that makes the sandbox's namespace later: the end is left, down
 			   and without an address, in a namespace from which the engine moves it into
 			   the sandbox's by its name. What else is in either is the engine's affair */

@@ -23,6 +23,12 @@ struct attach_request {
 	const char *name;   /* of the sandbox; NULL: made from `engine` */
 	const char *engine; /* as `ls` says it: "netns", "podman", "docker", "cni" */
 	int netns;	    /* stays the caller's */
+	/*
+	 * NULL: `netns` is the sandbox's. Else that is made later: `netns` is where the engine finds
+	 * `device`, which it moves into the sandbox's namespace (AIRLOCK_HANDED), and this is the
+	 * path at which it will be. It is looked at from then on, and the sandbox ends with it.
+	 */
+	const char *awaited;
 	int alive; /* pidfd, stays the caller's: the sandbox ends with that process; -1: when asked */
 	const struct policy *policy; /* validated and resolved */
 	const char *agent;	     /* or NULL, as run_options has it */
