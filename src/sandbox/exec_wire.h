@@ -6,8 +6,8 @@
  * Two kinds of SOCK_SEQPACKET connections end in it. Both are in the octet order of the machine,
  * since both ends are; a message of another size than its struct is no message.
  *
- *	supervisor → start	struct exec_word; EXEC_CLIENT carries one descriptor, EXEC_GO may
- *				carry some for the first command
+ *	supervisor → start	struct exec_word; EXEC_CLIENT carries one descriptor,
+ *				EXEC_HAND and EXEC_GO some
  *	start → supervisor	once, one octet and a pidfd of itself
  *	client → start		struct exec_hello with descriptors, then struct exec_word EXEC_SIGNAL
  *	start → client		struct exec_news; EXEC_PTY carries one descriptor
@@ -34,10 +34,11 @@ enum { EXEC_TEXT_MAX = 4 << 20, EXEC_WORDS_MAX = 1 << 16, EXEC_STANDARD = 3, EXE
 
 enum exec_word_kind {
 	EXEC_GO = 1, /* run the first command, if there is one; `mask` are its blocked signals, the
-			   descriptors have the numbers from `signo` on in it */
+			descriptors are filters of system calls to load before */
 	EXEC_SIGNAL, /* `signo` to the command */
 	EXEC_CLIENT, /* the descriptor is a connection of a client */
 	EXEC_TERMINATE, /* SIGTERM to all; `start` ends when nothing else runs */
+	EXEC_HAND, /* before EXEC_GO: the descriptors are the first command's, from number `signo` on */
 };
 
 struct exec_word {

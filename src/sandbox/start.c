@@ -225,20 +225,35 @@ static int load_filters(const int *fds, int n)
 	return 0;
 }
 
-static int wait_for_word(int from, uint64_t *blocked)
+static int next_word(int from, struct exec_word *w, int fds[EXEC_FDS_MAX], int *n_fds)
 {
 	struct pollfd p = {.fd = from, .events = POLLIN};
-	int fds[EXEC_FDS_MAX], n_fds, rc = -1;
-	struct exec_word w;
 	ssize_t n;
 
 	do {
 		poll(&p, 1, -1);
-		n = exec_receive(from, &w, sizeof(w), fds, &n_fds);
+		n = exec_receive(from, w, sizeof(*w), fds, n_fds);
 	} while (n == -EINTR || n == -EAGAIN);
-	*blocked = w.mask;
-	if (n == (ssize_t)sizeof(w) && w.kind == EXEC_GO)
-		rc = load_filters(fds, n_fds);
+	return n == (ssize_t)sizeof(*w) ? 0 : -1;
+}
+
+static int wait_for_word(int from, struct handed *h)
+{
+	int fds[EXEC_FDS_MAX], n_fds, rc;
+	struct exec_word w;
+
+	*h = (struct handed){0};
+	if (next_word(from, &w, fds, &n_fds) < 0)
+		return -1;
+	if (w.kind == EXEC_HAND && w.signo > STDERR_FILENO) {
+		memcpy(h->fds, fds, sizeof(fds));
+		h->n = n_fds;
+		h->first = w.signo;
+		if (next_word(from, &w, fds, &n_fds) < 0)
+			return -1;
+	}
+	h->blocked = w.mask;
+	rc = w.kind == EXEC_GO ? load_filters(fds, n_fds) : -1;
 	exec_close_all(fds, n_fds);
 	return rc;
 }

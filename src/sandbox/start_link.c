@@ -53,6 +53,13 @@ static int say_word(const struct start_link *l, const struct exec_word *w, const
 	return exec_send(l->socket, w, sizeof(*w), fds, n);
 }
 
+int start_link_hand(const struct start_link *l, const struct start_handed *handed)
+{
+	struct exec_word w = {.kind = EXEC_HAND, .signo = handed->first};
+
+	return say_word(l, &w, handed->fds, handed->n);
+}
+
 int start_link_let_go(const struct start_link *l, const sigset_t *blocked,
 		      const struct syscall_filter *filter)
 {

@@ -37,12 +37,15 @@ struct start_handed {
 	int first; /* the number of the first of them in the command, the others follow */
 };
 
+/* Before the word to go on, once. 0 or -errno. */
+int start_link_hand(const struct start_link *l, const struct start_handed *handed) sg_must_check;
+
 /*
- * The word to go on. `blocked` is the signal mask that the command gets, `handed` may be NULL. 0 or
- * -errno.
+ * The word to go on. `blocked` is the signal mask that the command gets. With a filter `start` loads
+ * it, for itself and all that it starts: where the engine has not. 0 or -errno.
  */
 int start_link_let_go(const struct start_link *l, const sigset_t *blocked,
-		      const struct start_handed *handed) sg_must_check;
+		      const struct syscall_filter *filter) sg_must_check;
 
 /* To the command alone. 0 or -errno; as all that goes to `start`, it does not wait. */
 int start_link_signal(const struct start_link *l, int signo);
