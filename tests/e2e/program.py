@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The program under test, used through its command line alone."""
 
+import base64
 import fcntl
 import itertools
 import json
@@ -220,6 +221,15 @@ class Box:
 
     def curl(self, url, *more, timeout=20):
         return self.run(["curl", "-sS", "-m", str(timeout), *more, url])
+
+    def on_link(self, **what):
+        """send=frames, hear=seconds: by the agent, on the sandbox's own link. (own address, frames)."""
+        self._numbers += 1
+        if "send" in what:
+            what["send"] = [base64.b64encode(frame).decode() for frame in what["send"]]
+        self.send({"link": {"number": self._numbers, **what}})
+        reply = self._await(self._numbers, DEADLINE)
+        return base64.b64decode(reply["own"]), [base64.b64decode(frame) for frame in reply["heard"]]
 
     # The sandbox from outside.
 

@@ -11,6 +11,9 @@ import pytest
 
 from internet.services import echo_tcp
 
+# Every engine in a full run; in a usual one, what every engine is marked for on its own.
+pytestmark = pytest.mark.engines(usual=["bwrap"])
+
 GATE = "192.0.0.1"
 
 
@@ -18,6 +21,7 @@ def dig(box, *words):
     return box.run(["dig", "+time=3", "+tries=1", *words]).out
 
 
+@pytest.mark.engines
 def test_a_refused_name_is_refused_with_the_remedy_and_never_asked_upstream(world, sandgate):
     """RFC 8914. demands.md, DNS 29: a denied name never reaches the upstream resolver."""
     world.name("secret-data.example.com", world.address())
@@ -109,6 +113,7 @@ def test_edns_as_rfc_6891_says(world, sandgate):
     assert "EDNS" not in dig(box, "+noedns", "api.example.com")
 
 
+@pytest.mark.engines
 def test_a_large_answer_is_cut_and_tcp_has_it_whole(world, sandgate):
     """RFC 7766; demands.md, DNS 24, 26: TC then TCP, answers fit the size asked for."""
     texts = [f'"{i:03d}{"x" * 200}"' for i in range(12)]
@@ -205,6 +210,7 @@ def test_no_such_name_and_no_data_carry_soa(world, sandgate):
     assert "status: NOERROR" in got and "ANSWER: 0" in got and "SOA" in got
 
 
+@pytest.mark.engines
 def test_a_and_aaaa_in_parallel_as_glibc_asks(world, sandgate):
     """demands.md, DNS 24: both are answered, from one socket."""
     world.name("api.example.com", "93.184.210.10", "2a00:1::210:10")
@@ -216,6 +222,7 @@ def test_a_and_aaaa_in_parallel_as_glibc_asks(world, sandgate):
     assert "93.184.210.11" in quick.out and quick.seconds < 1
 
 
+@pytest.mark.engines
 def test_names_that_never_leave(world, sandgate):
     """RFC 6761, 8880; and the names by which browsers would go round the gate, in every mode."""
     box = sandgate.box("--net", "any")

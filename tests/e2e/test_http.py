@@ -11,6 +11,9 @@ import pytest
 from internet.web import Response
 from program import SANITIZED
 
+# Every engine in a full run; in a usual one, what every engine is marked for on its own.
+pytestmark = pytest.mark.engines(usual=["bwrap"])
+
 FULL = os.environ.get("SANDGATE_FULL") == "1"
 
 # Sends octets on one connection and reports the status lines and how it ended.
@@ -44,6 +47,7 @@ def admitted(box, *names):
         assert box.run(f"getent hosts {name}").ok
 
 
+@pytest.mark.engines
 def test_a_name_that_is_not_allowed_gets_403_with_the_remedy(world, sandgate):
     site = world.site("api.example.com", "other.example.com")
     box = sandgate.box("--only", "api.example.com")
@@ -56,6 +60,7 @@ def test_a_name_that_is_not_allowed_gets_403_with_the_remedy(world, sandgate):
     assert site.requests == []
 
 
+@pytest.mark.engines
 def test_every_request_of_a_kept_connection_is_judged(world, sandgate):
     """The bypass list, fronting: Host is checked on every keep-alive request; answers in order."""
     site = world.site("api.example.com", "other.example.com",

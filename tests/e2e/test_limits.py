@@ -5,8 +5,13 @@ import asyncio
 import os
 import time
 
+import pytest
+
 from internet.services import echo_tcp
 from program import read_proc, wait_until
+
+# Every engine in a full run; in a usual one, what every engine is marked for on its own.
+pytestmark = pytest.mark.engines(usual=["bwrap"])
 
 
 def limited(world, sandgate, address, limits):
@@ -15,6 +20,7 @@ def limited(world, sandgate, address, limits):
     return sandgate.box("--policy", "/home/dev/limits.yaml")
 
 
+@pytest.mark.engines
 def test_flows_open_at_once(world, sandgate):
     """demands.md, policy 57: connections of a sandbox are limited."""
     address = world.address()
@@ -78,6 +84,7 @@ def listener():
     return heard, hear
 
 
+@pytest.mark.engines
 def test_octets_out(world, sandgate):
     """A sandbox sends no more than it should; the flow is reset and says so."""
     address = world.address()

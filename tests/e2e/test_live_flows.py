@@ -4,9 +4,14 @@
 import os
 import signal
 
+import pytest
+
 from internet.services import echo_tcp, echo_udp
 from program import wait_until
 from test_udp import QUIC, quic_allowed
+
+# Every engine in a full run; in a usual one, what every engine is marked for on its own.
+pytestmark = pytest.mark.engines(usual=["bwrap"])
 
 # Streams numbered octets to an echo and compares what comes back, until told to stop or cut.
 STREAM = """
@@ -38,6 +43,7 @@ def stop_streams(box):
     assert box.run("touch /tmp/stop").ok
 
 
+@pytest.mark.engines
 def test_a_denied_flow_is_reset_and_the_other_streams_on(world, sandgate):
     address = world.address()
     ends = []
@@ -69,6 +75,7 @@ def test_a_denied_flow_is_reset_and_the_other_streams_on(world, sandgate):
     assert box.egress()["generation"] == 7
 
 
+@pytest.mark.engines
 def test_a_name_is_allowed_and_denied_between_two_lookups(world, sandgate):
     world.site("api.example.com")
     box = sandgate.box("--net", "deny", "--allow", "other.example.com")
@@ -126,6 +133,7 @@ def test_a_flow_by_address_ends_when_its_name_is_denied(world, sandgate):
     assert flow.wait(5).json["problem"] in ("ECONNRESET", "EPIPE")
 
 
+@pytest.mark.engines
 def test_an_exchange_of_datagrams_ends_too(world, sandgate):
     address = world.address()
     echo_udp(world, address, 5000)
@@ -190,6 +198,7 @@ def test_a_policy_that_is_refused_leaves_the_flow_and_the_policy(world, sandgate
     assert box.egress()["generation"] == 1
 
 
+@pytest.mark.engines
 def test_numbers_are_exact_across_a_killed_gate(world, sandgate):
     """kill -9 of the gate, three times: nothing that was counted is lost or counted twice."""
     address = world.address()

@@ -8,11 +8,15 @@ import pytest
 from internet.services import echo_udp, greeter
 from program import wait_until
 
+# Every engine in a full run; in a usual one, what every engine is marked for on its own.
+pytestmark = pytest.mark.engines(usual=["bwrap"])
+
 
 def refused(result):
     return result.status == 7 and result.seconds < 1
 
 
+@pytest.mark.engines
 def test_only_the_answers_given_are_open(world, sandgate):
     """demands.md, CDN 17: a name's rule opens the addresses of its answers and no other."""
     site = world.site("api.example.com")
@@ -27,6 +31,7 @@ def test_only_the_answers_given_are_open(world, sandgate):
     assert world.left_the_host() == []
 
 
+@pytest.mark.engines
 def test_a_second_name_on_a_shared_address_is_refused(world, sandgate):
     """demands.md, CDN 18: a shared address does not leak its other tenants."""
     tenants = world.site("mine.example.com", "theirs.example.com")
@@ -88,6 +93,7 @@ PRIVATE6 = ["::1", "fe80::1", "fc00::1", "fd00:ec2::254", "ff02::1", "2001:db8::
             "64:ff9b::169.254.169.254", "fd20:ce::254"]
 
 
+@pytest.mark.engines
 @pytest.mark.parametrize("network", ["allow", "wildcard"])
 def test_names_cannot_point_inward(world, sandgate, network):
     """Rebinding: an answer that is not public is withheld, every address vetted, v4 and v6."""
@@ -117,6 +123,7 @@ def test_a_mixed_answer_keeps_the_public_part(world, sandgate):
     assert box.curl("http://mixed.example.com/").ok
 
 
+@pytest.mark.engines
 def test_rebinding_between_look_up_and_connection(world, sandgate):
     """The address dialled is the one that was vetted; a second answer changes nothing for it."""
     site = world.site("rebind.example.com", dns=False)

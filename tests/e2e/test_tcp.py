@@ -17,6 +17,9 @@ from internet.web import Response
 from internet.world import BLACKHOLE4, PROHIBITED4, UNREACHABLE4, UNREACHABLE6
 from program import AT_ONCE, SANITIZED, read_proc
 
+# Every engine in a full run; in a usual one, what every engine is marked for on its own.
+pytestmark = pytest.mark.engines(usual=["bwrap"])
+
 FULL = os.environ.get("SANDGATE_FULL") == "1"
 GIB = (1 << 30) if FULL else (96 << 20)
 # Two descriptors of the gate a flow, beside those for datagrams and pipes.
@@ -31,6 +34,7 @@ def named(world, name, port, *, v6=False):
     return address
 
 
+@pytest.mark.engines
 def test_server_first_protocols_flow_at_once(world, sandgate):
     """SMTP, MySQL, FTP control: the server speaks first, nothing is waited for."""
     address = named(world, "srv.example.com", 25)
@@ -50,6 +54,7 @@ for port in 25, 3306, 21:
     assert all(line["echo"] == "250 HELO me\r\n" and line["seconds"] < 1 for line in got.lines)
 
 
+@pytest.mark.engines
 def test_a_name_opens_its_default_ports_and_no_other(world, sandgate):
     """demands.md, names 11: default ports 80 and 443; clients 5: the denial names the port."""
     site = world.site("api.example.com")
@@ -80,6 +85,7 @@ report(open=[p for p in (22, 1000, 1500, 2000, 2001, 9999)
     assert reachable(sandgate.box("--only", "api.example.com:22/udp")) == []
 
 
+@pytest.mark.engines
 @pytest.mark.parametrize("family", ["v4", "v6"])
 def test_connecting_reproduces_the_far_side(world, sandgate, family):
     """Refused → RST, unreachable → ICMP or RST; no "connected" before the destination said so.
@@ -105,6 +111,7 @@ def test_prohibited_and_silent_destinations(world, sandgate):
     assert got["said"][0] in ("EHOSTUNREACH", "EACCES", "ECONNREFUSED") and got["said"][1] < 1
 
 
+@pytest.mark.engines
 def test_a_refusal_is_immediate_on_both_families(world, sandgate):
     """demands.md, IPv6 33: a refused IPv6 destination ends in under 250 ms, as IPv4 does."""
     box = sandgate.box("--net", "deny")
@@ -129,6 +136,7 @@ def test_a_dead_v6_falls_back_to_v4_at_once(world, sandgate):
     assert got.ok and got.seconds < 1, got
 
 
+@pytest.mark.engines
 def test_half_close_both_ways(world, sandgate):
     """demands.md, relay 41: shutdown(WR), then a large reply; and the other way about."""
     address = named(world, "half.example.com", 7000)
@@ -171,6 +179,7 @@ report(first=first.decode())
     assert heard == [1 << 20, 100000]
 
 
+@pytest.mark.engines
 def test_resets_both_ways(world, sandgate):
     address = named(world, "rst.example.com", 7100)
     ends = []
@@ -453,6 +462,7 @@ def test_an_address_and_port_work_without_dns(world, sandgate):
     assert world.zone.queries == []
 
 
+@pytest.mark.engines
 def test_sent_and_closed_at_once_arrives(world, sandgate):
     """A client that sends and closes without waiting: the octets still arrive."""
     address = named(world, "push.example.com", 7800)

@@ -7,6 +7,9 @@ import pytest
 
 from internet.services import Http2
 
+# Every engine in a full run; in a usual one, what every engine is marked for on its own.
+pytestmark = pytest.mark.engines(usual=["bwrap"])
+
 ALERT = 21
 ACCESS_DENIED = 49
 
@@ -42,6 +45,7 @@ def served(reply):
     return reply.get("kind") == 22  # a handshake record: the real server's hello
 
 
+@pytest.mark.engines
 def test_a_plain_handshake_is_untouched(world, sandgate):
     """The certificate is the far side's own: nothing is opened."""
     world.site("api.example.com")
@@ -51,6 +55,7 @@ def test_a_plain_handshake_is_untouched(world, sandgate):
     assert "Little Internet Test CA" in got.out and "Verify return code: 0" in got.out
 
 
+@pytest.mark.engines
 def test_the_hello_is_found_however_it_is_cut(world, sandgate):
     """One octet a segment, many records (RFC 8446 5.1), larger than an MTU (post-quantum shares).
     demands.md 46b, and the bypass list: a hello split over segments or records."""
@@ -86,6 +91,7 @@ for name, address in (("api.example.com", sys.argv[1]), ("other.example.com", sy
     assert bad.connections == []
 
 
+@pytest.mark.engines
 def test_a_name_that_is_not_allowed_gets_access_denied_and_no_octet_leaves(world, sandgate):
     site = world.site("api.example.com", "other.example.com")
     box = sandgate.box("--only", "api.example.com")

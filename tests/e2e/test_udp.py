@@ -10,6 +10,9 @@ import pytest
 from internet.services import echo_udp
 from program import AT_ONCE
 
+# Every engine in a full run; in a usual one, what every engine is marked for on its own.
+pytestmark = pytest.mark.engines(usual=["bwrap"])
+
 # A QUIC version 1 client Initial, sealed as RFC 9001 5.2 says, with a client hello for a name.
 QUIC = """
 from hashlib import sha256
@@ -46,6 +49,7 @@ def quic_packet(frames, destination, number, version=1):
 """
 
 
+@pytest.mark.engines
 def test_a_listed_udp_destination_is_relayed(world, sandgate):
     address = world.address()
     world.name("ntp.example.org", address)
@@ -66,6 +70,7 @@ report(other=ask_udp(address, 124, b"x"), tcp=try_dial(address, 123)[0])
     assert got.lines[-1]["tcp"] == "ECONNREFUSED"
 
 
+@pytest.mark.engines
 @pytest.mark.parametrize("family", ["v4", "v6"])
 def test_a_refused_datagram_is_an_error_and_not_a_time_out(world, sandgate, family):
     """ICMP(v6) administratively prohibited, at once; nothing leaves."""
@@ -92,6 +97,7 @@ report(type=said[5], code=said[6])
     assert got.json == ({"type": 3, "code": 13} if family == "v4" else {"type": 1, "code": 1})
 
 
+@pytest.mark.engines
 def test_replies_come_only_from_the_peer(world, sandgate):
     address, stranger = world.address(), world.address()
     box = sandgate.box("--only", f"{address}:4000/udp")
@@ -134,6 +140,7 @@ report(good=good)
     assert got.json["good"] == 900
 
 
+@pytest.mark.engines
 def test_fragments_are_put_together(world, sandgate):
     """The kernel reassembles; the far side gets the whole datagram, over v4 and v6."""
     four, six = world.address(), world.address6()
@@ -247,6 +254,7 @@ for what, data in (("first", again), ("sent again", again), ("short header", b"\
     assert "other.example.com" in box.stop().err
 
 
+@pytest.mark.engines
 def test_ping_of_what_is_listed_by_address_or_any_port(world, sandgate, needs):
     """ICMP echo to an admitted `:*` or address target is relayed; the rest is refused."""
     needs("ping")

@@ -2,7 +2,7 @@
 """Frames made by hand, right or wrong as a test wants them, and a way to put them on a link.
 
 The sender enters the sandbox's network namespace from outside, with every capability over it: more
-than anything inside can have.
+than anything inside can have. A virtual machine's is the machine itself, which has its own kernel.
 """
 
 import socket
@@ -108,7 +108,60 @@ def checksum_is_right(frame):
     return checksum(fake + body) == 0
 
 
-class Wire:
+def _who_is_the_gate(own):
+    """The question for the link-layer address of the other end."""
+    question = struct.pack("!HHBBH", 1, IPV4, 6, 4, 1) + own + packed(SANDBOX4) + bytes(6)
+    return b"\xff" * 6 + own + struct.pack("!H", ARP) + question + packed(GATE4)
+
+
+def _is_arp_answer(frame):
+    return frame[12:14] == struct.pack("!H", ARP) and frame[20:22] == b"\0\2"
+
+
+def wire_of(box):
+    return AgentWire(box) if box.engine.own_kernel else Wire(box.inner_pid)
+
+
+class AnyWire:
+    """Both ends have link-layer addresses, `own` and `gate`."""
+
+    def frame(self, payload, ethertype=None, to=None, source=None):
+        if ethertype is None:
+            ethertype = IPV6 if payload[:1] and payload[0] >> 4 == 6 else IPV4
+        return (to or self.gate) + (source or self.own) + struct.pack("!H", ethertype) + payload
+
+
+class AgentWire(AnyWire):
+    """The link of a machine that has a kernel of its own, by the agent in it."""
+
+    device = "eth0"
+
+    def __init__(self, box):
+        self._box = box
+        self.own, _ = box.on_link()
+        self.gate = self._find_gate()
+
+    def _find_gate(self):
+        for _ in range(20):
+            _, heard = self._box.on_link(send=[_who_is_the_gate(self.own)], hear=0.3)
+            for frame in filter(_is_arp_answer, heard):
+                return frame[6:12]
+        raise AssertionError("nobody says that he is the gate")
+
+    def send(self, *frames):
+        self._box.on_link(send=frames)
+
+    def heard(self, seconds=0.3):
+        return self._box.on_link(hear=seconds)[1]
+
+    def run(self, argv):
+        return self._box.run(argv).ok
+
+    def close(self):
+        pass
+
+
+class Wire(AnyWire):
     """The sandbox's link, seen and fed from inside its namespace."""
 
     def __init__(self, pid):
@@ -123,19 +176,12 @@ class Wire:
         self.gate = self._find_gate()
 
     def _find_gate(self):
-        """The link-layer address of the other end, by asking for it."""
-        question = struct.pack("!HHBBH", 1, IPV4, 6, 4, 1) + self.own + packed(SANDBOX4) + bytes(6)
         self._socket.bind((self.device, 3))
-        self._socket.send(b"\xff" * 6 + self.own + struct.pack("!H", ARP) + question + packed(GATE4))
+        self._socket.send(_who_is_the_gate(self.own))
         while True:
             frame = self._socket.recv(2048)
-            if frame[12:14] == struct.pack("!H", ARP) and frame[20:22] == b"\0\2":
+            if _is_arp_answer(frame):
                 return frame[6:12]
-
-    def frame(self, payload, ethertype=None, to=None, source=None):
-        if ethertype is None:
-            ethertype = IPV6 if payload[:1] and payload[0] >> 4 == 6 else IPV4
-        return (to or self.gate) + (source or self.own) + struct.pack("!H", ethertype) + payload
 
     def send(self, *frames):
         """Puts frames on the link; what the device itself will not take is not an attack."""
@@ -157,6 +203,10 @@ class Wire:
             if address[2] != 4:
                 frames.append(frame)
         return frames
+
+    def run(self, argv):
+        """An administrator of the namespace does something to it; whether it worked."""
+        return self.place.run(argv).returncode == 0
 
     def close(self):
         self._socket.close()

@@ -20,6 +20,9 @@ from internet.services import echo_tcp, echo_udp
 from internet.world import HOST4, HOST6
 from program import wait_until
 
+# Every engine in a full run; in a usual one, what every engine is marked for on its own.
+pytestmark = pytest.mark.engines(usual=["bwrap"])
+
 DENIED4, DENIED6 = "93.184.250.9", "2a00:1::fa09"
 PORT = 7070  # the one that is listed
 
@@ -33,7 +36,7 @@ class Attack:
         for address in (self.listed4, self.listed6, DENIED4, DENIED6):
             echo_tcp(world, address, PORT)
         self.box = sandgate.box("--only", f"{self.listed4}:{PORT},[{self.listed6}]:{PORT}", "--as-root")
-        self.wire = f.Wire(self.box.inner_pid)
+        self.wire = f.wire_of(self.box)
         self.gate_pid = self.box.gate_pid
         world.start_watching()
 
@@ -76,6 +79,7 @@ def attack(world, sandgate):
     made.wire.close()
 
 
+@pytest.mark.engines
 def test_an_ordinary_syn_by_hand_is_dialled(attack):
     """The wire works: a SYN for the listed place is answered, one for another is reset."""
     attack.send(ip4(SANDBOX4, attack.listed4, TCP, tcp(SANDBOX4, attack.listed4, PORT)),
@@ -94,6 +98,7 @@ SPOOFED6 = [HOST6, "2a00:99::1", "2a00:1::1", "::1", "::", "ff02::1", "fd73:616e
             "fe80::1234", "::ffff:93.184.0.1", "64:ff9b::1"]
 
 
+@pytest.mark.engines
 def test_spoofed_sources(attack):
     for sources, dst, listed in ((SPOOFED4, DENIED4, attack.listed4), (SPOOFED6, DENIED6, attack.listed6)):
         for src in sources:
@@ -108,6 +113,7 @@ def test_spoofed_sources(attack):
     attack.judge()
 
 
+@pytest.mark.engines
 def test_spoofed_link_layer_addresses(attack):
     syn = ip4(SANDBOX4, DENIED4, TCP, tcp(SANDBOX4, DENIED4, PORT))
     for source in (b"\xff" * 6, bytes(6), attack.wire.gate, b"\x01\0\x5e\0\0\1", os.urandom(6)):
@@ -117,6 +123,7 @@ def test_spoofed_link_layer_addresses(attack):
     attack.judge()
 
 
+@pytest.mark.engines
 def test_tags_and_odd_ethertypes(attack):
     """VLAN, QinQ, and everything that is neither IP nor neighbour discovery is link noise."""
     before = attack.box.egress()["frames"]["noise"]
@@ -156,6 +163,7 @@ def test_arp_and_neighbours_of_others(attack):
     attack.judge()
 
 
+@pytest.mark.engines
 def test_fragments(attack):
     """Tiny, overlapping, without an end, beyond 65,535: reassembled by the kernel or dropped."""
     for src, dst in ((SANDBOX4, DENIED4), (SANDBOX4, attack.listed4)):
@@ -189,6 +197,7 @@ def test_fragments(attack):
     attack.judge()
 
 
+@pytest.mark.engines
 def test_tcp_that_is_no_syn(attack):
     """ACK scans, FIN, NULL, XMAS, SYN with other flags: answered here or dropped."""
     for src, dst in attack.pairs():
@@ -269,6 +278,7 @@ def test_other_protocols(attack):
     attack.judge()
 
 
+@pytest.mark.engines
 def test_multicast_and_broadcast(attack):
     """mDNS, SSDP, LLMNR, NetBIOS, DHCP, IGMP: local chatter stays inside."""
     for dst, port in (("224.0.0.251", 5353), ("239.255.255.250", 1900), ("224.0.0.252", 5355),
@@ -335,6 +345,7 @@ def test_every_port_of_a_place_that_is_not_listed(attack):
     attack.judge()
 
 
+@pytest.mark.engines
 def test_mangled_headers(attack):
     syn4 = tcp(SANDBOX4, DENIED4, PORT)
     syn6 = tcp(SANDBOX6, DENIED6, PORT)
@@ -358,7 +369,7 @@ def test_mangled_headers(attack):
 def test_a_network_of_ones_own_making_inside(attack):
     """The sandbox's side rebuilt by an administrator of its namespace: other addresses, routes, tags,
     macvlans, no checksums. The airlock does not care."""
-    place, device = attack.wire.place, attack.wire.device
+    device = attack.wire.device
     steps = [f"addr add {HOST4}/24 dev {device}", f"addr add {f.GATE4}/32 dev {device}",
              f"addr add {DENIED4}/32 dev {device}", f"link add link {device} name v9 type vlan id 9",
              "addr add 10.9.9.2/24 dev v9", "link set v9 up", f"link add link {device} name m9 type macvlan",
@@ -366,16 +377,15 @@ def test_a_network_of_ones_own_making_inside(attack):
              f"link set {device} mtu 1280", f"route replace 93.184.0.0/16 via {f.GATE4} dev {device} src {HOST4}",
              f"link set {device} address 02:00:00:00:77:02"]
     for step in steps:
-        try:
-            place.ip(step)
-        except RuntimeError:
-            continue
-        place.run(["timeout", "1", "bash", "-c", "exec 3<>/dev/tcp/93.184.9.9/80; echo >/dev/udp/93.184.9.9/53"])
+        if attack.wire.run(["ip", *step.split()]):
+            attack.wire.run(["timeout", "1", "bash", "-c",
+                             "exec 3<>/dev/tcp/93.184.9.9/80; echo >/dev/udp/93.184.9.9/53"])
     time.sleep(0.2)
     assert attack.world.left_the_host(dns=True) == []
     attack.judge(alive=False)
 
 
+@pytest.mark.engines
 def test_noise_for_a_while(attack):
     """Seeded random changes of good packets, and pure noise: nothing leaves, nothing falls over."""
     seed = int(os.environ.get("SANDGATE_SEED", time.time()))
@@ -404,6 +414,7 @@ def test_noise_for_a_while(attack):
     attack.judge()
 
 
+@pytest.mark.engines
 def test_frames_while_the_gate_is_dead(attack):
     """kill -9 of the gate, frames all the while: the airlock is a sealed box."""
     frames = [attack.wire.frame(ip(s, d, p, payload)) for s, d in attack.pairs()
@@ -425,6 +436,7 @@ def _has_gate(box):
         return False
 
 
+@pytest.mark.engines
 def test_what_the_gate_writes_has_right_checksums(attack):
     """demands.md, DNS 27: datagrams and resets to the sandbox, over both families."""
     address, six = attack.world.address(), attack.world.address6()
@@ -432,7 +444,7 @@ def test_what_the_gate_writes_has_right_checksums(attack):
         echo_udp(attack.world, place, 4000)
     box = attack.world_box(f"{address}:4000/udp,[{six}]:4000/udp,api.example.com")
     attack.world.name("api.example.com", "93.184.1.1", "2a00:1::1")
-    wire = f.Wire(box.inner_pid)
+    wire = f.wire_of(box)
     box.python("""
 for place in sys.argv[1:]:
     for size in 0, 1, 7, 100, 1200: ask_udp(place, 4000, os.urandom(size), 2)

@@ -5,7 +5,12 @@ back to be masked, must not say whether a guess was right."""
 import asyncio
 import threading
 
+import pytest
+
 from internet.web import Response
+
+# Every engine in a full run; in a usual one, what every engine is marked for on its own.
+pytestmark = pytest.mark.engines(usual=["bwrap"])
 
 NAME, OWN, SECRET = "api.example.com", "own.example.net", "s3cret-0123456789"
 POLICY = f"""network: deny

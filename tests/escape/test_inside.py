@@ -6,6 +6,9 @@ import pytest
 from internet.services import echo_tcp, echo_udp
 from program import wait_until
 
+# Every engine in a full run; in a usual one, what every engine is marked for on its own.
+pytestmark = pytest.mark.engines(usual=["bwrap"])
+
 
 @pytest.fixture
 def targets(world):
@@ -67,6 +70,7 @@ def test_clients_that_try_to_go_round(world, sandgate, targets, command):
     assert silent(world), world.left_the_host(dns=True)
 
 
+@pytest.mark.engines
 def test_data_in_names_does_not_leave(world, sandgate):
     """CVE-2025-55284, httpjail#53: lookups as a channel, in every form of a question."""
     box = sandgate.box("--only", "api.example.com", "--as-root")
@@ -98,6 +102,7 @@ def test_reverse_lookups_carry_nothing(world, sandgate):
     assert silent(world)
 
 
+@pytest.mark.engines
 def test_discovery_protocols_stay_inside(world, sandgate):
     """mDNS, LLMNR, SSDP, NetBIOS, DHCP: sent as a program would."""
     box = sandgate.box("--net", "any", "--as-root")
@@ -131,6 +136,7 @@ def test_listeners_of_the_gate_are_not_reachable_from_the_world(world, sandgate)
     assert box.run("true").ok
 
 
+@pytest.mark.engines
 def test_the_hosts_loopback_by_every_known_back_door(world, sandgate):
     """slirp4netns#93 (10.0.2.2 is the host's loopback), Docker's and others' gateways."""
     machine = world.machine

@@ -12,6 +12,9 @@ import pytest
 
 from test_udp import QUIC
 
+# Every engine in a full run; in a usual one, what every engine is marked for on its own.
+pytestmark = pytest.mark.engines(usual=["bwrap"])
+
 SEED = int(os.environ.get("SANDGATE_SEED", time.time()))
 TIMES = 10 if os.environ.get("SANDGATE_FULL") == "1" else 1
 
@@ -83,6 +86,7 @@ def throw(box, address, times, code):
     assert box.gate_pid == gate, "the gate died"
 
 
+@pytest.mark.engines
 def test_questions(world, sandgate, far_side):
     address, _ = far_side
     box = open_box(world, sandgate, "--as-root")

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs inside the sandbox: one JSON request a line in, one reply a line out.
+import base64
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -33,6 +35,46 @@ def run(request):
          "seconds": time.monotonic() - started})
 
 
+class Link:
+    """The sandbox's link as whoever owns its kernel has it: frames out and in, of any kind."""
+
+    def __init__(self, device):
+        self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+        self.socket.bind((device, 0))
+        self.own = self.socket.getsockname()[4]
+
+    def send(self, frames):
+        for frame in frames:
+            try:
+                self.socket.send(base64.b64decode(frame))
+            except OSError:
+                pass  # the device itself will not take it
+
+    def hear(self, seconds):
+        end, heard = time.monotonic() + seconds, []
+        while (left := end - time.monotonic()) > 0:
+            self.socket.settimeout(left)
+            try:
+                frame, address = self.socket.recvfrom(65535)
+            except TimeoutError:
+                break
+            if address[2] != socket.PACKET_OUTGOING:
+                heard.append(base64.b64encode(frame).decode())
+        return heard
+
+
+def on_link(request):
+    """"send": frames, or "hear": seconds. The device is opened when it is first asked for."""
+    global link
+    if link is None:
+        link = Link(next(name for _, name in socket.if_nameindex() if name != "lo"))
+    if "send" in request:
+        link.send(request["send"])
+    heard = link.hear(request["hear"]) if "hear" in request else []
+    say({"number": request["number"], "own": base64.b64encode(link.own).decode(), "heard": heard})
+
+
+link = None
 say({"number": "hello", "pid": os.getpid(), "uid": os.getuid(), "cwd": os.getcwd()})
 for line in sys.stdin:
     message = json.loads(line)
@@ -43,6 +85,9 @@ for line in sys.stdin:
             os.killpg(running[message["kill"]].pid, message["signal"])
         except (KeyError, ProcessLookupError):
             pass
+        continue
+    if "link" in message:
+        on_link(message["link"])
         continue
     threading.Thread(target=run, args=(message,), daemon=True).start()
 for child in running.values():
