@@ -17,6 +17,7 @@ static const struct {
 } sockets[] = {
 	[CONTROL_SOCKET] = {CONTROL_SOCKET_NAME, SOCK_STREAM},
 	[EXEC_SOCKET] = {EXEC_SOCKET_NAME, SOCK_SEQPACKET},
+	[HOOK_SOCKET] = {HOOK_SOCKET_NAME, SOCK_SEQPACKET},
 };
 
 static struct sockaddr_un address_in(int dir, enum control_socket_kind kind)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * control_socket: the sockets "control" (a stream) and "exec" (SOCK_SEQPACKET) in a sandbox's
- * folder of the registry, by the folder's descriptor, so that their paths may be longer than a
- * socket address holds.
+ * control_socket: the sockets "control" (a stream), "exec" and "hook" (SOCK_SEQPACKET) in a
+ * sandbox's folder of the registry, by the folder's descriptor, so that their paths may be longer
+ * than a socket address holds.
  */
 #ifndef SG_SANDBOX_CONTROL_SOCKET_H
 #define SG_SANDBOX_CONTROL_SOCKET_H
@@ -12,8 +12,9 @@
 
 #define CONTROL_SOCKET_NAME "control"
 #define EXEC_SOCKET_NAME    "exec"
+#define HOOK_SOCKET_NAME    "hook"
 
-enum control_socket_kind { CONTROL_SOCKET, EXEC_SOCKET };
+enum control_socket_kind { CONTROL_SOCKET, EXEC_SOCKET, HOOK_SOCKET };
 
 /* A listening, non-blocking descriptor, or -errno. */
 int control_socket_listen(int dir, enum control_socket_kind kind);
