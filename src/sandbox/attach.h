@@ -41,6 +41,7 @@ struct attach_request {
 	uint32_t mtu;				   /* 0: the usual */
 	const struct attach_publish *publish;	   /* beside the policy's own */
 	size_t n_publish;
+	bool quiet;	  /* say nothing on standard error when it went well */
 	const char *pcap; /* a capture from the first frame on, or NULL */
 };
 

@@ -26,12 +26,14 @@
 #include "sandbox/run.h"
 #include "sandbox/state_dir.h"
 
+enum { KEPT_ABOVE = 64 };
 enum { LOG_MAX = 256 * 1024, TIME_LENGTH = sizeof("2026-11-29T18:40:12Z") - 1 };
 
 static const char log_name[] = "supervisor.log", old_log_name[] = "supervisor.log.old";
 
 /* Of this process; set once. */
 static bool logs_messages;
+static char logs_for[SANDBOX_NAME_SIZE + 2];
 
 const char *background_time(char out[BACKGROUND_TIME_MAX])
 {
@@ -42,6 +44,11 @@ const char *background_time(char out[BACKGROUND_TIME_MAX])
 	if (logs_messages && gmtime_r(&now, &t))
 		strftime(out, BACKGROUND_TIME_MAX, "%Y-%m-%dT%H:%M:%SZ ", &t);
 	return out;
+}
+
+const char *background_name(void)
+{
+	return logs_for;
 }
 
 /* --- in the child --- */
@@ -64,20 +71,39 @@ static int take_standard(int errors)
 	return 0;
 }
 
-/* Nothing of the person's is held: no descriptor, no terminal, no folder. */
-static int become_background(int errors, int *ready)
+/* Those that are kept get the lowest numbers, by way of some that none of them has. */
+static int keep_only(int *fds, size_t n)
 {
-	int kept = fcntl(*ready, F_DUPFD_CLOEXEC, 3);
+	for (size_t i = 0; i < n; i++) {
+		bool there = fds[i] >= 0;
 
+		fds[i] = there ? fcntl(fds[i], F_DUPFD_CLOEXEC, KEPT_ABOVE) : -1;
+		if (there && fds[i] < 0)
+			return -1;
+	}
+	for (size_t i = 0; i < n; i++) {
+		int to = STDERR_FILENO + 1 + (int)i;
+
+		if (fds[i] >= 0 && dup3(fds[i], to, O_CLOEXEC) < 0)
+			return -1;
+		fds[i] = fds[i] < 0 ? -1 : to;
+	}
+	return (int)syscall(SYS_close_range, STDERR_FILENO + 1 + (int)n, ~0U, 0);
+}
+
+/* Nothing of the person's is held but these: no other descriptor, no terminal, no folder. */
+static int become_background(int errors, int *fds, size_t n)
+{
+	int all[1 + BACKGROUND_FDS_MAX + 1];
+
+	memcpy(all, fds, n * sizeof(*fds));
+	all[n] = errors;
 	reset_signals();
-	if (kept < 0 || take_standard(errors) || setsid() < 0 || chdir("/") < 0 ||
-	    dup2(kept, STDERR_FILENO + 1) < 0)
+	if (keep_only(all, n + 1) < 0 || take_standard(all[n]) || setsid() < 0 || chdir("/") < 0)
 		return -1;
-	*ready = STDERR_FILENO + 1;
-	return syscall(SYS_close_range, *ready + 1, ~0U, 0) < 0 ||
-			       fcntl(*ready, F_SETFD, FD_CLOEXEC) < 0
-		       ? -1
-		       : 0;
+	close(all[n]);
+	memcpy(fds, all, n * sizeof(*fds));
+	return 0;
 }
 
 static int open_log_to_read(const char *sandbox)
@@ -118,9 +144,15 @@ void background_log_show(const char *sandbox, off_t since)
 	fclose(from);
 }
 
-static int open_log(const char *sandbox, struct err *e)
+/* Of one that is not kept the messages are beside those of all others that are not. */
+static int open_log_folder(const char *sandbox, bool kept, struct err *e)
 {
-	_cleanup_fd_ int dir = state_dir_open_sandbox(sandbox, true, e);
+	return kept ? state_dir_open_sandbox(sandbox, true, e) : state_dir_open(true, e);
+}
+
+static int open_log(const char *sandbox, bool kept, struct err *e)
+{
+	_cleanup_fd_ int dir = open_log_folder(sandbox, kept, e);
 	struct stat st;
 	int fd;
 
@@ -134,17 +166,19 @@ static int open_log(const char *sandbox, struct err *e)
 		      : fd;
 }
 
-int background_ready(const char *sandbox, int ready, struct err *e)
+int background_ready(const char *sandbox, bool kept, int ready, struct err *e)
 {
-	_cleanup_fd_ int log = open_log(sandbox, e);
+	_cleanup_fd_ int log = open_log(sandbox, kept, e);
 
 	if (log < 0)
 		return -1;
 	if (dup2(log, STDOUT_FILENO) < 0 || dup2(log, STDERR_FILENO) < 0)
 		return err_set(e, "the log of the supervisor: %s", err_why(errno));
 	logs_messages = true;
+	if (!kept)
+		snprintf(logs_for, sizeof(logs_for), "%s: ", sandbox);
 	/* A parent that has gone meanwhile makes no difference. */
-	if (write(ready, "R", 1) < 0 && errno != EPIPE)
+	if (write(ready, sandbox, strlen(sandbox)) < 0 && errno != EPIPE)
 		return err_set(e, "telling that it runs: %s", err_why(errno));
 	close(ready);
 	return 0;
@@ -198,7 +232,7 @@ static int await(pid_t child, int errors, int ready)
 static void sg_noreturn be_child(int (*work)(void *ctx, int ready), void *ctx, int errors,
 				 int ready)
 {
-	if (become_background(errors, &ready))
+	if (become_background(errors, &ready, 1))
 		_exit(EXIT_SANDGATE);
 	_exit(work(ctx, ready));
 }
@@ -231,4 +265,97 @@ int background_start(int (*work)(void *ctx, int ready), void *ctx, struct err *e
 	close(errors[0]);
 	close(ready[0]);
 	return status;
+}
+
+/* --- one that is nobody's child --- */
+
+struct apart {
+	background_work_fn *work;
+	void *ctx;
+	int errors, ready;
+};
+
+static void sg_noreturn be_apart(const struct apart *a, const int *fds, size_t n)
+{
+	int kept[1 + BACKGROUND_FDS_MAX] = {a->ready};
+
+	if (n)
+		memcpy(kept + 1, fds, n * sizeof(*fds));
+	if (become_background(a->errors, kept, n + 1))
+		_exit(EXIT_SANDGATE);
+	_exit(a->work(a->ctx, kept[0], kept + 1));
+}
+
+/* Two forks: who called has no child that would have to be waited for. */
+static int fork_apart(const struct apart *a, const int *fds, size_t n)
+{
+	pid_t child = fork(), again;
+
+	if (child == 0) {
+		again = fork();
+		if (again == 0)
+			be_apart(a, fds, n);
+		_exit(again < 0 ? EXIT_SANDGATE : 0);
+	}
+	return child < 0 ? -errno : exit_status(child) ? -EAGAIN : 0;
+}
+
+/* Appends what is there to read; false at the end of the stream. */
+static bool take(int from, char *text, size_t *n, size_t size)
+{
+	char room[1024];
+	ssize_t got = read(from, room, sizeof(room));
+	size_t fits = size - 1 - *n;
+
+	if (got <= 0)
+		return got < 0 && errno == EINTR;
+	fits = (size_t)got < fits ? (size_t)got : fits;
+	memcpy(text + *n, room, fits);
+	*n += fits;
+	text[*n] = 0;
+	return true;
+}
+
+/* Until `ready` has ended, which it does in both cases; what is in `errors` then is whole. */
+static void listen_to(int errors, int ready, struct background_said *said)
+{
+	size_t n_text = 0, n_name = 0;
+	bool open = true;
+
+	while (open) {
+		struct pollfd fds[] = {{.fd = errors, .events = POLLIN},
+				       {.fd = ready, .events = POLLIN}};
+
+		if (poll(fds, 2, -1) < 0 && errno != EINTR)
+			return;
+		if (fds[0].revents & POLLIN)
+			take(errors, said->text, &n_text, sizeof(said->text));
+		else if (fds[1].revents)
+			open = take(ready, said->name, &n_name, sizeof(said->name));
+	}
+}
+
+int background_start_apart(background_work_fn *work, void *ctx, const int *fds, size_t n,
+			   struct background_said *said, struct err *e)
+{
+	int errors[2], ready[2], rc;
+
+	*said = (struct background_said){.name = ""};
+	if (pipe2(errors, O_CLOEXEC) < 0)
+		return err_set(e, "a pipe: %s", err_why(errno));
+	if (pipe2(ready, O_CLOEXEC) < 0) {
+		err_set(e, "a pipe: %s", err_why(errno));
+		close(errors[0]);
+		close(errors[1]);
+		return -1;
+	}
+	fflush(NULL);
+	rc = fork_apart(&(struct apart){work, ctx, errors[1], ready[1]}, fds, n);
+	close(errors[1]);
+	close(ready[1]);
+	if (rc == 0)
+		listen_to(errors[0], ready[0], said);
+	close(errors[0]);
+	close(ready[0]);
+	return rc ? err_set(e, "a process for the supervisor: %s", err_why(-rc)) : 0;
 }

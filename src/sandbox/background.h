@@ -6,9 +6,11 @@
 #ifndef SG_SANDBOX_BACKGROUND_H
 #define SG_SANDBOX_BACKGROUND_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "sandbox/sandbox_name.h"
 
 /*
  * Forks, and in the child calls work(ctx, ready), whose result is the child's exit status. Until
@@ -19,10 +21,27 @@
 int background_start(int (*work)(void *ctx, int ready), void *ctx, struct err *e) sg_must_check;
 
 /*
- * In the child: from now on messages go to the log of `sandbox`. Closes `ready`. 0 or -1 with the
- * message.
+ * The same for one that is nobody's child: whoever calls has none to wait for, and prints nothing.
+ * The `n` descriptors of `fds`, at most BACKGROUND_FDS_MAX, of which any may be -1, are those that
+ * the child has, under other numbers. 0 when it has ended or is ready: then it has a name. What it
+ * wrote to standard error until then is in `text`, cut to its room. -1 with the message.
  */
-int background_ready(const char *sandbox, int ready, struct err *e) sg_must_check;
+enum { BACKGROUND_FDS_MAX = 4 };
+typedef int background_work_fn(void *ctx, int ready, const int *fds);
+
+struct background_said {
+	char name[SANDBOX_NAME_SIZE]; /* "": it has failed */
+	char text[4096];
+};
+
+int background_start_apart(background_work_fn *work, void *ctx, const int *fds, size_t n,
+			   struct background_said *said, struct err *e) sg_must_check;
+
+/*
+ * In the child: from now on messages go to the log of `sandbox`, or, when it is not kept, to one for
+ * all of those. Closes `ready`. 0 or -1 with the message.
+ */
+int background_ready(const char *sandbox, bool kept, int ready, struct err *e) sg_must_check;
 
 /*
  * The log of `sandbox`: its size in octets, and showing what has been added since, on standard
@@ -34,5 +53,8 @@ void background_log_show(const char *sandbox, off_t since);
 /* "2026-11-29T18:40:12Z " where messages go to a log, "" elsewhere. Returns out. */
 enum { BACKGROUND_TIME_MAX = 32 };
 const char *background_time(char out[BACKGROUND_TIME_MAX]);
+
+/* "NAME: " where the log is that of many sandboxes, "" elsewhere. */
+const char *background_name(void);
 
 #endif

@@ -15,13 +15,14 @@
 /* The default first. */
 static const struct engine_class *const classes[] = {
 	&engine_bwrap,
+	&engine_podman,
+	&engine_attached,
 };
 
 /* The engines of later versions: known words, so that the refusal is not a guess at spelling. */
 static const struct {
 	const char *name, *instead;
 } elsewhere[] = {
-	{"podman", "not in this version; leave it out for bwrap"},
 	{"qemu", "not in this version; leave it out for bwrap"},
 	{"docker", "a container of docker is not started by sandgate; see sandgate attach"},
 	{"containerd", "a container of containerd is not started by sandgate; see sandgate attach"},

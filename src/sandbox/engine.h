@@ -13,7 +13,7 @@
  *			into (a container engine whose hook hands it in): start() returns when it is
  *			known, configure() names it
  *	ENGINE_LAST	started when the gate is ready (a machine that is given the tap's descriptor)
- *	ENGINE_NEVER	there is no process of ours; it ends when it is asked to, or with `pidfd`
+ *	ENGINE_NEVER	nothing of ours is started; start() is called as the last step all the same
  *
  * With every one of them nothing of the command runs before let_go(), which comes after airlock,
  * gate, broker and logs are ready; an engine that cannot be held back for that is ENGINE_LAST. The
@@ -27,13 +27,14 @@
  *	hear		when `news` is readable: it is there and waits. Where news is -1 after start()
  *			it is there already
  *	let_go		the word to go on
- *	signal, take_client, terminate, kill	while it runs
+ *	signal, take_client, look, terminate, kill	while it runs
  *	say_end		what the person should know at the end
  *	close
  *
  * An engine with a process of its own (pid > 0) is a child of the supervisor in a process group of
  * its own, which is given the terminal; its exit status is that of `sandgate run`. engine_program.h
- * starts one that is a program.
+ * starts one that is a program. One without (pid 0) ends when it is asked to (engine_bare_...), or
+ * with `pidfd`, and its status is 0.
  *
  * A class keeps what it needs in `own`, made in plan() and freed in close(). All of it is the
  * supervisor's thread: a call that waits has a deadline, and engine_await() is how to wait for an
@@ -60,11 +61,12 @@ struct engine {
 	pid_t pid;  /* a child, also its process group; 0: none */
 	int pidfd;  /* of the child; where there is none, of the process that it ends with, or -1 */
 	int news;   /* readable when the engine has something to say before let_go(); or -1 */
+	int watch;  /* readable when look() is to be called, while it runs; or -1 */
 	bool ended; /* without a process: its end was asked for, or made */
 	void *own;  /* of the class */
 };
 
-#define ENGINE_NONE(of) ((struct engine){.class = (of), .pidfd = -1, .news = -1})
+#define ENGINE_NONE(of) ((struct engine){.class = (of), .pidfd = -1, .news = -1, .watch = -1})
 
 struct engine_class {
 	const char *name; /* as --engine and `ls` say it */
@@ -90,6 +92,8 @@ struct engine_class {
 	int (*hear)(struct supervisor *s, struct err *e);
 	/* `blocked` is the signal mask that the command gets. 0 or -errno. May be NULL. */
 	int (*let_go)(struct engine *g, const sigset_t *blocked);
+	/* When `watch` is readable. May be NULL. */
+	void (*look)(struct supervisor *s);
 	/* To the command alone. 0 or -errno. */
 	int (*signal)(struct engine *g, int signo);
 	/* Asks all in the sandbox to end. 0 or -errno. */
@@ -103,6 +107,7 @@ struct engine_class {
 	 * with the person's own rights and terminal ("podman", "exec", ...). `request` has "tty",
 	 * and may have "cwd" and "env". NULL with the message. */
 	json_t *(*exec)(struct supervisor *s, const json_t *request, struct err *e);
+	const char *no_exec; /* where there is neither: why not, and what to do */
 	/* Beside the first line that is said, and beside the closing summary. May be NULL. */
 	void (*say_start)(const struct supervisor *s);
 	void (*say_end)(struct supervisor *s);
@@ -110,7 +115,7 @@ struct engine_class {
 	void (*close)(struct engine *g);
 };
 
-extern const struct engine_class engine_bwrap;
+extern const struct engine_class engine_bwrap, engine_podman, engine_attached;
 
 /* The class of a name as --engine gives it, NULL for the default. NULL with the message. */
 const struct engine_class *engine_find(const char *name, struct err *e);

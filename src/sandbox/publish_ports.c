@@ -4,7 +4,9 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
+#include <unistd.h>
+
+#include "sandbox/attach.h"
 
 enum { BACKLOG = 128 };
 
@@ -31,41 +33,63 @@ static bool is_no_ipv6(int rc)
 	return rc == -EAFNOSUPPORT || rc == -EADDRNOTAVAIL;
 }
 
-static int open_one(const struct publish *p, const char *loopback, struct gate_publish *v,
-		    size_t *n, struct err *e)
+static int refuse(const struct endpoint *at, uint16_t sandbox, int rc, struct err *e)
 {
-	struct endpoint at = {.port = p->host};
-	int fd;
+	char text[ENDPOINT_TEXT_MAX];
 
-	if (!addr_parse(loopback, strlen(loopback), &at.addr))
-		return err_set(e, "%s is no address", loopback);
-	fd = listen_on(&at);
-	if (fd < 0 && !addr_is_v4(&at.addr) && is_no_ipv6(fd))
-		return 0;
+	return err_set(e, "--publish %u:%u: %s: %s; take another host port", (unsigned)at->port,
+		       (unsigned)sandbox, endpoint_format(at, text), err_why(-rc));
+}
+
+static int add(struct gate_publish *v, size_t *n, const struct endpoint *at, uint16_t sandbox,
+	       struct err *e)
+{
+	int fd = listen_on(at);
+
 	if (fd < 0)
-		return err_set(e, "--publish %u:%u: port %u of %s: %s; take another host port",
-			       (unsigned)p->host, (unsigned)p->sandbox, (unsigned)p->host, loopback,
-			       strerror(-fd));
-	v[(*n)++] = (struct gate_publish){.listener = fd, .sandbox_port = p->sandbox};
+		return refuse(at, sandbox, fd, e), fd;
+	v[(*n)++] = (struct gate_publish){.listener = fd, .sandbox_port = sandbox};
 	return 0;
 }
 
-int publish_ports_open(const struct policy *p, struct gate_publish **out, size_t *n, struct err *e)
+static int open_loopbacks(const struct publish *p, struct gate_publish *v, size_t *n, struct err *e)
 {
+	struct endpoint v4 = {.addr = airlock_address("127.0.0.1"), .port = p->host},
+			v6 = {.addr = airlock_address("::1"), .port = p->host};
+	int rc = add(v, n, &v4, p->sandbox, e);
+
+	if (rc == 0)
+		rc = add(v, n, &v6, p->sandbox, e);
+	return is_no_ipv6(rc) ? 0 : rc;
+}
+
+static int open_all(const struct run_options *o, struct gate_publish *v, size_t *n, struct err *e)
+{
+	const struct policy *p = o->policy;
+	int rc = 0;
+
+	for (size_t i = 0; i < p->n_publish && rc == 0; i++)
+		rc = open_loopbacks(&p->publish[i], v, n, e);
+	for (size_t i = 0; o->attach && i < o->attach->n_publish && rc == 0; i++)
+		rc = add(v, n, &o->attach->publish[i].host, o->attach->publish[i].sandbox, e);
+	return rc ? -1 : 0;
+}
+
+int publish_ports_open(const struct run_options *o, struct gate_publish **out, size_t *n,
+		       struct err *e)
+{
+	size_t most = 2 * o->policy->n_publish + (o->attach ? o->attach->n_publish : 0);
+
 	*n = 0;
-	*out = calloc(2 * p->n_publish + 1, sizeof(**out));
+	*out = calloc(most + 1, sizeof(**out));
 	if (!*out)
 		return err_set(e, "out of memory");
-	for (size_t i = 0; i < p->n_publish; i++) {
-		if (open_one(&p->publish[i], "127.0.0.1", *out, n, e) == 0 &&
-		    open_one(&p->publish[i], "::1", *out, n, e) == 0)
-			continue;
-		publish_ports_close(*out, *n);
-		*out = NULL;
-		*n = 0;
-		return -1;
-	}
-	return 0;
+	if (open_all(o, *out, n, e) == 0)
+		return 0;
+	publish_ports_close(*out, *n);
+	*out = NULL;
+	*n = 0;
+	return -1;
 }
 
 void publish_ports_close(struct gate_publish *v, size_t n)

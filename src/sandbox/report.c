@@ -33,6 +33,13 @@ static json_int_t refused_ever(const struct supervisor *s, const json_t *status)
 	       (more ? bounded(refusals_total(more)) : 0);
 }
 
+/* Only where there is one: the listing of all others stays as it was. */
+static void add_exposed(const struct supervisor *s, json_t *o)
+{
+	if (*s->exposed)
+		json_object_set_new(o, "exposed", json_string(s->exposed));
+}
+
 static json_t *answer_ls(struct supervisor *s)
 {
 	json_t *status = ask_gate(s, "status");
@@ -43,6 +50,9 @@ static json_t *answer_ls(struct supervisor *s)
 				gate_link_number(status, "flows", "open"), "refused",
 				refused_ever(s, status), "generation", generation(s));
 
+	if (s->options->attach)
+		json_object_set_new(row, "attached", json_true());
+	add_exposed(s, row);
 	json_decref(status);
 	return row;
 }
@@ -119,9 +129,20 @@ static json_t *answer_egress(struct supervisor *s)
 		      "generation", generation(s), "frames", frames(s, status), "flows",
 		      counters(status, "flows", flows), "dns", counters(status, "dns", dns),
 		      "requests", seen, "wildcards", wildcards(status));
+	if (s->capture.counters)
+		json_object_set_new(o, "pcap", capture_link_report(s));
+	add_exposed(s, o);
 	free(policy);
 	json_decref(status);
 	return o;
+}
+
+/* As `egress` has it, for who waits for the end; {} where there never was one. */
+static json_t *answer_pcap_status(struct supervisor *s)
+{
+	json_t *o = capture_link_report(s);
+
+	return o ? o : json_object();
 }
 
 static json_t *languages(const struct supervisor *s)
@@ -185,6 +206,8 @@ static const struct {
 	{"egress", answer_egress},
 	{"policy", answer_policy},
 	{"refusals", answer_refusals},
+	{"pcap-status", answer_pcap_status},
+	{"pcap-stop", capture_link_answer_stop},
 };
 
 json_t *report_answer(void *ctx, const json_t *request, const struct ucred *who)
@@ -196,6 +219,8 @@ json_t *report_answer(void *ctx, const json_t *request, const struct ucred *who)
 			return requests[i].answer(ctx);
 	if (op && strcmp(op, "change") == 0)
 		return live_policy_change(ctx, request, who);
+	if (op && strcmp(op, "pcap") == 0)
+		return capture_link_answer_start(ctx, request, who);
 	if (op && strcmp(op, "stop") == 0)
 		return supervisor_answer_stop(ctx, request);
 	return json_pack("{s:s}", "error", "this version does not know that request");

@@ -107,6 +107,7 @@ static int begin_airlock(struct supervisor *s, struct err *e)
 		.door = s->options->policy->n_publish > 0,
 		.link = engine->link,
 		.netns = -1,
+		.capture = s->options->pcap.file != NULL,
 	};
 	if (engine->configure && engine->configure(s, &s->link, e))
 		return -1;
@@ -147,7 +148,7 @@ static int begin_broker(struct supervisor *s, struct err *e)
 
 static int make_gate(struct supervisor *s, struct err *e)
 {
-	if (publish_ports_open(s->options->policy, &s->publish, &s->n_publish, e) ||
+	if (publish_ports_open(s->options, &s->publish, &s->n_publish, e) ||
 	    airlock_await_ready(&s->airlock, e))
 		return -1;
 	/* Where there is a log already, the sealer puts the totals right before a gate counts. */
@@ -155,7 +156,8 @@ static int make_gate(struct supervisor *s, struct err *e)
 		return -1;
 	if (s->log.broker_ring)
 		ring_read_totals(s->log.broker_ring, &s->requests_before);
-	if (supervisor_start_gate(s, e) || broker_watch_await_ready(s, e))
+	if (capture_link_begin(s, e) || supervisor_start_gate(s, e) ||
+	    broker_watch_await_ready(s, e))
 		return -1;
 	return broker_watch_pair(s, e);
 }
@@ -211,7 +213,7 @@ static void say_refusals(struct supervisor *s)
 
 static void say_closing(struct supervisor *s)
 {
-	if (s->options->quiet || !s->let_go)
+	if (s->options->quiet || !s->let_go || s->options->attach)
 		return;
 	if (s->networked)
 		say_refusals(s);
@@ -234,10 +236,12 @@ static int make_plan(struct supervisor *s, const char *cwd, struct err *e)
 	if (check_policy(o->policy, e))
 		return -1;
 	if (live_policy_begin(&s->live, o, e) || take_secrets(s, e) ||
-	    runtime_dir_claim(&s->dir, o->name, cwd, e))
+	    runtime_dir_claim(&s->dir, o->name, o->name_from ? o->name_from : cwd, e))
 		return -1;
 	if (o->lock > 0)
 		close(o->lock);
+	if (capture_link_prepare(s, &o->pcap, geteuid(), e))
+		return -1;
 	if (begins_early(s) && begin_airlock(s, e))
 		return -1;
 	if (s->networked && open_ca_bundle(s, cwd, e))
@@ -262,7 +266,7 @@ static int make_sandbox(struct supervisor *s, struct err *e)
 {
 	if (start_in_turn(s, ENGINE_FIRST, e) || make_network(s, e) ||
 	    start_in_turn(s, ENGINE_EARLY, e) || (s->networked && make_gate(s, e)) ||
-	    start_in_turn(s, ENGINE_LAST, e))
+	    start_in_turn(s, ENGINE_LAST, e) || start_in_turn(s, ENGINE_NEVER, e))
 		return -1;
 	return sealer_await_ready(&s->sealer, e);
 }
@@ -339,6 +343,7 @@ static void take_down(struct supervisor *s)
 	json_decref(process_link_ask(&s->gate.process, json_pack("{s:s}", "op", "stop"),
 				     PROCESS_ANSWER_MS));
 	process_link_leave(&s->gate.process);
+	capture_link_close(s);
 	log_link_close(&s->log, log_note_stop(s));
 	airlock_close(&s->airlock);
 	publish_ports_close(s->publish, s->n_publish);
@@ -366,6 +371,7 @@ static void begin(struct supervisor *s, const struct run_options *o)
 		.host = {.inotify = -1, .links = -1},
 		.airlock = AIRLOCK_NONE,
 		.gate = GATE_LINK_NONE,
+		.capture = CAPTURE_LINK_NONE,
 		.broker = BROKER_LINK_NONE,
 		.engine = ENGINE_NONE(o->engine ? o->engine : engine_default()),
 		.terminal = {.fd = -1},
@@ -395,7 +401,8 @@ int sandbox_run(const struct run_options *o)
 		supervisor_run(&s);
 		status = s.status;
 		terminal_end(&s.terminal, s.own_failure || status > 128);
-		if (s.networked && !s.own_failure)
+		/* Without a process that has ended, those who send go on elsewhere. */
+		if (s.networked && !s.own_failure && !s.engine.ended)
 			supervisor_drain(&s);
 		say_closing(&s);
 	}

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "policy/policy.h"
+#include "sandbox/capture_request.h"
 #include "sandbox/sources.h"
 
 /* Exit statuses that are sandgate's own. */
@@ -17,7 +18,8 @@ struct attach_request;
 struct engine_class;
 
 struct run_options {
-	const char *name;      /* NULL: made from the working directory */
+	const char *name;      /* NULL: made from `name_from` */
+	const char *name_from; /* NULL: the working directory */
 	struct policy *policy; /* validated, and resolved with the three below */
 	const struct sources *sources;
 	const char *agent;	 /* the catalogue's name for it, or NULL */
@@ -34,6 +36,7 @@ struct run_options {
 	const char *const *engine_words;     /* further words for the engine's command, or NULL */
 	const struct attach_request *attach; /* attach.h: a namespace that is there already */
 	bool as_root;
+	struct capture_request pcap; /* of this run alone */
 	bool quiet;
 	const char *workdir;  /* absolute; NULL: the folder that sandgate was started in */
 	int lock;	      /* of the definition, let go when the name is taken; 0: none */

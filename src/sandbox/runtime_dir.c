@@ -12,7 +12,9 @@
 #include <unistd.h>
 
 #include "sandbox/ca_bundle.h"
+#include "sandbox/container_files.h"
 #include "sandbox/control_socket.h"
+#include "sandbox/netns_claim.h"
 #include "sandbox/person.h"
 #include "sandbox/private_dir.h"
 #include "sandbox/state_dir.h"
@@ -127,7 +129,11 @@ static void remove_sandbox(const struct registry *r, const char *name, int dir)
 {
 	unlinkat(dir, CONTROL_SOCKET_NAME, 0);
 	unlinkat(dir, EXEC_SOCKET_NAME, 0);
+	unlinkat(dir, HOOK_SOCKET_NAME, 0);
+	unlinkat(dir, NETNS_CLAIM_SANDBOX, 0);
+	unlinkat(dir, NETNS_CLAIM_AIRLOCK, 0);
 	ca_bundle_remove(dir);
+	container_files_remove(dir);
 	unlinkat(dir, lock_name, 0);
 	unlinkat(r->fd, name, AT_REMOVEDIR);
 }

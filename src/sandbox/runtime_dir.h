@@ -11,7 +11,9 @@
  * without that lock is left over and is taken away by whoever comes next.
  *
  * BASE/NAME/control is the control socket, BASE/NAME/exec the one for commands that are run inside,
- * BASE/NAME/ca has the certificates that its programs trust (ca_bundle.h).
+ * BASE/NAME/netns says which network namespace is its own (netns_claim.h),
+ * BASE/NAME/ca has the certificates that its programs trust (ca_bundle.h), BASE/NAME/podman what a
+ * container's engine is given (container_files.h), and BASE/NAME/hook is the socket for its hook.
  */
 #ifndef SG_SANDBOX_RUNTIME_DIR_H
 #define SG_SANDBOX_RUNTIME_DIR_H

@@ -31,6 +31,7 @@
 #include <sys/wait.h>
 
 #include "airlock/link.h"
+#include "sandbox/attach.h"
 #include "sandbox/background.h"
 #include "sandbox/broker_watch.h"
 #include "sandbox/exec_door.h"
@@ -50,13 +51,14 @@ void supervisor_say(const struct err *e)
 	char time[BACKGROUND_TIME_MAX];
 
 	if (poll(&f, 1, SAY_MS) == 1)
-		dprintf(STDERR_FILENO, "%ssandgate: %s\n", background_time(time), e->text);
+		dprintf(STDERR_FILENO, "%ssandgate: %s%s\n", background_time(time),
+			background_name(), e->text);
 }
 
-/* Ends the sandbox for a reason of sandgate's own. */
-static void fail(struct supervisor *s, const struct err *e)
+void supervisor_fail(struct supervisor *s, const struct err *e)
 {
 	supervisor_say(e);
+	s->why = *e;
 	s->own_failure = true;
 	s->status = EXIT_SANDGATE;
 	s->engine.class->kill(&s->engine);
@@ -81,7 +83,7 @@ static void continue_engine(struct supervisor *s)
 
 const char *supervisor_engine(const struct supervisor *s)
 {
-	return s->engine.class->name;
+	return s->options->attach ? s->options->attach->engine : s->engine.class->name;
 }
 
 bool supervisor_asks_for_end(int signo)
@@ -195,13 +197,14 @@ static void let_go(struct supervisor *s)
 
 	if (rc) {
 		err_set(&e, "starting the command: %s", strerror(-rc));
-		fail(s, &e);
+		supervisor_fail(s, &e);
 		return;
 	}
 	s->let_go = true;
 	deliver_held(s);
-	if (s->options->ready > 0 && background_ready(s->dir.name, s->options->ready, &e))
-		fail(s, &e);
+	if (s->options->ready > 0 &&
+	    background_ready(s->dir.name, s->options->lasting, s->options->ready, &e))
+		supervisor_fail(s, &e);
 }
 
 static void hear_engine(struct supervisor *s)
@@ -213,7 +216,7 @@ static void hear_engine(struct supervisor *s)
 	if (rc == 0)
 		s->engine.news = -1;
 	else if (rc < 0)
-		fail(s, &e);
+		supervisor_fail(s, &e);
 	else if (rc == 1)
 		let_go(s);
 }
@@ -232,7 +235,7 @@ int supervisor_start_gate(struct supervisor *s, struct err *e)
 		.dhcp = s->airlock.gate.dhcp,
 		.router = s->airlock.gate.router,
 		.guest_mtu = s->link.mtu ? s->link.mtu : AIRLOCK_TAP_MTU,
-		.verdicts = -1,
+		.verdicts = capture_link_for_gate(s),
 		.control = -1,
 		.publish = s->publish,
 		.n_publish = s->n_publish,
@@ -249,6 +252,8 @@ int supervisor_start_gate(struct supervisor *s, struct err *e)
 	memcpy(setup.guest_mac, s->link.mac ? s->link.mac : link_mac_sandbox,
 	       sizeof(setup.guest_mac));
 	rc = gate_link_start(&s->gate, &setup, e);
+	if (setup.verdicts >= 0)
+		close(setup.verdicts);
 	airlock_close_gate_fds(&s->airlock.gate);
 	return rc;
 }
@@ -276,12 +281,12 @@ void supervisor_replace_gate(struct supervisor *s)
 	if (!restarts_allow(&s->restarts, mono_now())) {
 		err_set(&e, "the gate has ended %d times in %d s; the sandbox is ended",
 			RESTARTS_MAX + 1, RESTARTS_MS / 1000);
-		fail(s, &e);
+		supervisor_fail(s, &e);
 		return;
 	}
 	if (airlock_renew(&s->airlock, &s->airlock.gate, &e) || supervisor_start_gate(s, &e)) {
 		err_prefix(&e, "no new gate can be started, the sandbox is ended");
-		fail(s, &e);
+		supervisor_fail(s, &e);
 		return;
 	}
 	pair_gate(s);
@@ -294,7 +299,7 @@ void supervisor_replace_broker(struct supervisor *s)
 	struct err e;
 
 	if (!s->own_failure && broker_watch_replace(s, &e))
-		fail(s, &e);
+		supervisor_fail(s, &e);
 }
 
 /* One that cannot be told goes on with what is no longer true: it is replaced. */
@@ -328,7 +333,7 @@ static void sealer_ended(struct supervisor *s)
 		return;
 	if (log_link_renew(&s->log, &e)) {
 		err_prefix(&e, "the sandbox is ended");
-		fail(s, &e);
+		supervisor_fail(s, &e);
 		return;
 	}
 	err_prefix(&e, "a new sealer keeps the logs");
@@ -342,7 +347,7 @@ static void keeper_ended(struct supervisor *s)
 	if (s->own_failure)
 		return;
 	err_set(&e, "the keeper of the airlock has ended; the sandbox is ended");
-	fail(s, &e);
+	supervisor_fail(s, &e);
 }
 
 /* --- the loop --- */
@@ -352,6 +357,7 @@ enum source {
 	SIGNALS,
 	NEWS,
 	END,
+	WATCH,
 	EXEC,
 	GATE,
 	BROKER,
@@ -359,6 +365,7 @@ enum source {
 	KEEPER,
 	SEALER,
 	SEALED,
+	CAPTURE,
 	FILES,
 	LINKS,
 	SOURCES,			      /* then the readers of secrets, */
@@ -397,6 +404,7 @@ static size_t fill(const struct supervisor *s, struct pollfd *fds)
 		[SIGNALS] = s->signals,
 		[NEWS] = s->let_go || ending ? -1 : s->engine.news,
 		[END] = s->engine.pid > 0 ? -1 : s->engine.pidfd,
+		[WATCH] = s->let_go && !ending ? s->engine.watch : -1,
 		[EXEC] = s->let_go && !s->stopping && !ending ? s->exec_door : -1,
 		[GATE] = s->networked && !ending ? s->gate.process.pidfd : -1,
 		[BROKER] = ending ? -1 : s->broker.process.pidfd,
@@ -404,6 +412,7 @@ static size_t fill(const struct supervisor *s, struct pollfd *fds)
 		[KEEPER] = s->networked && !ending ? s->airlock.keeper_pidfd : -1,
 		[SEALER] = ending ? -1 : s->sealer.pidfd,
 		[SEALED] = ending ? -1 : s->sealer.control,
+		[CAPTURE] = s->capture.events,
 		[FILES] = s->networked ? s->host.inotify : -1,
 		[LINKS] = s->networked ? s->host.links : -1,
 	};
@@ -422,6 +431,8 @@ static void dispatch(struct supervisor *s, const struct pollfd *fds, size_t n)
 		bare_ended(s);
 	if (fds[NEWS].revents && !s->ended)
 		hear_engine(s);
+	if (fds[WATCH].revents && !s->ended)
+		s->engine.class->look(s);
 	if (fds[EXEC].revents && !s->ended)
 		exec_door_serve(s->exec_door, &s->engine);
 	if (fds[KEEPER].revents && !s->ended)
@@ -436,6 +447,8 @@ static void dispatch(struct supervisor *s, const struct pollfd *fds, size_t n)
 		sealer_ended(s);
 	else if (fds[SEALED].revents && !s->ended)
 		sealer_hear(&s->sealer);
+	if (fds[CAPTURE].revents)
+		capture_link_serve(s);
 	if (!s->ended)
 		broker_watch_follow_log(s);
 	log_link_anchor(&s->log);
@@ -462,7 +475,7 @@ void supervisor_run(struct supervisor *s)
 			struct err e;
 
 			err_set(&e, "waiting for the sandbox: %s", strerror(errno));
-			fail(s, &e);
+			supervisor_fail(s, &e);
 			if (s->engine.pid > 0)
 				waitpid(s->engine.pid, NULL, 0);
 			return;

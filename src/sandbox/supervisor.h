@@ -21,12 +21,14 @@
 #include "base/clock.h"
 #include "sandbox/broker_link.h"
 #include "sandbox/ca_bundle.h"
+#include "sandbox/capture_link.h"
 #include "sandbox/control.h"
 #include "sandbox/engine.h"
 #include "sandbox/gate_link.h"
 #include "sandbox/host_state.h"
 #include "sandbox/live_policy.h"
 #include "sandbox/log_link.h"
+#include "sandbox/netns.h"
 #include "sandbox/parent_state.h"
 #include "sandbox/restarts.h"
 #include "sandbox/run.h"
@@ -56,6 +58,7 @@ struct supervisor {
 	struct airlock_config link; /* as the airlock was asked for */
 	struct airlock airlock;
 	struct gate_link gate;
+	struct capture_link capture; /* of the link, when it was asked for */
 	struct gate_publish *publish;
 	size_t n_publish;
 	struct restarts restarts;  /* of the gate */
@@ -76,8 +79,10 @@ struct supervisor {
 	bool let_go;	       /* the command runs */
 	bool stopped;	       /* and was stopped, where there is no terminal */
 	bool ended;
-	bool own_failure; /* and not the command's end */
-	int status;	  /* of `sandgate run` */
+	bool own_failure; /* and not the command's end; then `why` */
+	struct err why;
+	char exposed[NETNS_WAYS_MAX]; /* devices that lead out past the gate; "": none */
+	int status;		      /* of `sandgate run` */
 };
 
 /* Forks a gate from what the supervisor holds. */
@@ -89,6 +94,9 @@ int supervisor_start_gate(struct supervisor *s, struct err *e) sg_must_check;
  */
 void supervisor_replace_gate(struct supervisor *s);
 void supervisor_replace_broker(struct supervisor *s);
+
+/* Ends the sandbox for a reason of sandgate's own, which is said and goes into the logs. */
+void supervisor_fail(struct supervisor *s, const struct err *e);
 
 /* What makes the sandbox, as `ls` and the logs say it. */
 const char *supervisor_engine(const struct supervisor *s);

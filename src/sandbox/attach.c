@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sandbox/attach.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "sandbox/background.h"
+#include "sandbox/client.h"
+#include "sandbox/engine.h"
+#include "sandbox/run.h"
+#include "sandbox/runtime_dir.h"
+
+enum { ASK_MS = 5000, END_MS = 60000, STEP_MS = 10 };
+
+/* --- the start --- */
+
+enum { FD_NETNS, FD_ALIVE, FDS };
+
+static char *const no_command[] = {NULL};
+
+static int be_supervisor(void *ctx, int ready, const int *fds)
+{
+	struct attach_request r = *(const struct attach_request *)ctx;
+	struct run_options o = {
+		.name = r.name,
+		.name_from = r.engine,
+		.policy = (struct policy *)r.policy,
+		.sources = r.sources,
+		.agent = r.agent,
+		.engine = &engine_attached,
+		.attach = &r,
+		.quiet = r.quiet,
+		.workdir = "/",
+		.ready = ready,
+		.argv = no_command,
+	};
+
+	r.netns = fds[FD_NETNS];
+	r.alive = fds[FD_ALIVE];
+	return sandbox_run(&o);
+}
+
+/* The last line says why; what came before it was said to no avail. */
+static int failed(const char *text, struct err *e)
+{
+	static const char prefix[] = "sandgate: ";
+	const char *line = text, *at;
+	size_t n;
+
+	while ((at = strchr(line, '\n')) && at[1])
+		line = at + 1;
+	if (strncmp(line, prefix, sizeof(prefix) - 1) == 0)
+		line += sizeof(prefix) - 1;
+	n = strcspn(line, "\n");
+	return n ? err_set(e, "%.*s", (int)n, line)
+		 : err_set(e, "the supervisor of the sandbox has ended without a word");
+}
+
+static int check(const struct attach_request *r, struct err *e)
+{
+	if (r->policy->network == NET_NONE)
+		return err_set(e, "the network `none` has no link, and there is nothing to attach; "
+				  "take --net deny");
+	return 0;
+}
+
+int attach_start(const struct attach_request *r, char *name, struct err *e)
+{
+	const int fds[FDS] = {[FD_NETNS] = r->netns, [FD_ALIVE] = r->alive};
+	struct background_said said;
+
+	if (check(r, e) || background_start_apart(be_supervisor, (void *)r, fds, FDS, &said, e))
+		return -1;
+	if (!*said.name)
+		return failed(said.text, e);
+	if (!r->quiet)
+		fputs(said.text, stderr);
+	memcpy(name, said.name, SANDBOX_NAME_SIZE);
+	return 0;
+}
+
+/* --- the end --- */
+
+/* 1, 0, or -1 with the message. */
+static int lives(const char *name, struct err *e)
+{
+	struct registry r;
+	int rc = registry_open(&r, false, e), dir;
+
+	if (rc)
+		return rc == -ENOENT ? 0 : -1;
+	dir = registry_open_sandbox(&r, name);
+	registry_close(&r);
+	if (dir >= 0)
+		close(dir);
+	return dir >= 0;
+}
+
+static int await_end(const char *name, struct err *e)
+{
+	mono_t end = mono_add_ms(mono_now(), END_MS);
+	struct timespec step = {.tv_nsec = STEP_MS * 1000000L};
+	int rc;
+
+	while ((rc = lives(name, e)) == 1) {
+		if (!mono_before(mono_now(), end))
+			return err_set(e, "%s: it has not ended; its supervisor still runs", name);
+		nanosleep(&step, NULL);
+	}
+	return rc;
+}
+
+/* One that ends by itself meanwhile is no failure. */
+static int ask_for_end(const char *name, struct err *e)
+{
+	json_t *request = json_pack("{s:s, s:i}", "op", "stop", "ms", 0);
+	json_t *answer = request ? client_request(name, request, ASK_MS, e) : NULL;
+	int rc = answer ? 0 : lives(name, &(struct err){""}) == 0 ? 0 : -1;
+
+	json_decref(request);
+	json_decref(answer);
+	return rc;
+}
+
+static int check_attached(const char *name, struct err *e)
+{
+	json_t *row = client_ask(name, "ls", e);
+	bool attached = json_is_true(json_object_get(row, "attached"));
+
+	if (!row)
+		return -1;
+	json_decref(row);
+	return attached ? 0
+			: err_set(e, "%s: it was not attached; end it with: sandgate stop %s", name,
+				  name);
+}
+
+int attach_end(const char *name, struct err *e)
+{
+	int rc = lives(name, e);
+
+	if (rc <= 0)
+		return rc ? -1 : -ENOENT;
+	return check_attached(name, e) || ask_for_end(name, e) ? -1 : await_end(name, e);
+}

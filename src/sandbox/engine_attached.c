@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The engine of what is there already (attach.h): no process is ours. The sandbox lives until it is
+ * detached, or until the process ends that the namespace was found by.
+ *
+ * Theory of operation. Before the airlock is asked for, the namespace is noted as this sandbox's and
+ * what leads out of it is listed, to be said. When the gate is ready the namespace is looked at once
+ * more, now through sockets in it that stay: they tell of each device and route that comes later
+ * (`docker network connect`). Such a device is taken away at once, as at the start; where that cannot
+ * be, it is told, logged and shown as long as it is there. Whoever makes devices again and again, or
+ * takes the link away, ends the sandbox: closed either way.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "airlock/link.h"
+#include "airlock/way_out.h"
+#include "base/name.h"
+#include "policy/inspects.h"
+#include "policy/strings.h"
+#include "sandbox/attach.h"
+#include "sandbox/log_notes.h"
+#include "sandbox/netns.h"
+#include "sandbox/netns_claim.h"
+#include "sandbox/supervisor.h"
+
+enum { SHOWN_HOSTS = 6 };
+
+struct own {
+	int netns; /* the request's */
+	struct netns_watch watch;
+	struct restarts taken; /* devices taken away since */
+	char removed[NETNS_WAYS_MAX];
+};
+
+static const struct attach_request *request_of(const struct supervisor *s)
+{
+	return s->options->attach;
+}
+
+/* --- the start --- */
+
+static int take_alive(struct supervisor *s, struct err *e)
+{
+	const struct attach_request *r = request_of(s);
+	struct pollfd ended = {.fd = r->alive, .events = POLLIN};
+
+	if (r->alive < 0)
+		return 0;
+	if (poll(&ended, 1, 0) != 0)
+		return err_set(e, "the process has ended");
+	s->engine.pidfd = fcntl(r->alive, F_DUPFD_CLOEXEC, 3);
+	return s->engine.pidfd < 0 ? err_set(e, "watching the process: %s", err_why(errno)) : 0;
+}
+
+static int configure(struct supervisor *s, struct airlock_config *c, struct err *e)
+{
+	const struct attach_request *r = request_of(s);
+	struct own *own = calloc(1, sizeof(*own));
+
+	if (!own)
+		return err_set(e, "out of memory");
+	own->netns = r->netns;
+	own->watch = NETNS_WATCH_NONE;
+	s->engine.own = own;
+	c->netns = r->netns;
+	c->others = r->others;
+	c->inbound = r->inbound;
+	c->device = r->device;
+	c->addresses = r->addresses;
+	c->mac = r->mac;
+	c->mtu = r->mtu;
+	c->door = c->door || r->n_publish > 0;
+	netns_claim_note(&s->dir, r->netns);
+	if (netns_check(r->netns, e) || netns_claim_check(&s->dir, r->netns, e) || take_alive(s, e))
+		return -1;
+	return r->others == AIRLOCK_OTHERS_REMOVED ? netns_list_ways(r->netns, 0, own->removed, e)
+						   : 0;
+}
+
+static int start(struct supervisor *s, struct err *e)
+{
+	struct own *own = s->engine.own;
+
+	if (netns_watch_open(request_of(s)->netns, &own->watch, e) ||
+	    netns_watch_verify(&own->watch, LINK_INDEX_ETH0, e))
+		return -1;
+	s->engine.watch = own->watch.events;
+	netns_claim_note_airlock(&s->dir, s->airlock.keeper);
+	return 0;
+}
+
+/* --- what is said --- */
+
+static void say_removed(const struct own *own)
+{
+	struct err e;
+
+	if (!*own->removed)
+		return;
+	err_set(&e, "taken away from the namespace: %s; what leaves it now passes the gate",
+		own->removed);
+	supervisor_say(&e);
+}
+
+static bool is_inspected(const struct supervisor *s, const char *text)
+{
+	struct name name;
+
+	return name_parse_ascii(text, strlen(text), &name) == NAME_OK &&
+	       policy_inspects(s->live.rules, s->options->sources->catalogue, &s->host.prefixes,
+			       &name, NULL, 443) != INSPECTS_NOT;
+}
+
+/* The first of the hosts that are opened, with ", " between, and how many more there are. */
+static size_t name_inspected(const struct supervisor *s, char *const *names, char *out, size_t size)
+{
+	size_t n = 0, used = 0;
+
+	for (*out = 0; names && *names; names++) {
+		if (!is_inspected(s, *names))
+			continue;
+		if (n < SHOWN_HOSTS && used < size)
+			used += (size_t)snprintf(out + used, size - used, "%s%s", n ? ", " : "",
+						 *names);
+		n++;
+	}
+	if (n > SHOWN_HOSTS && used < size)
+		snprintf(out + used, size - used, " and %zu more", n - SHOWN_HOSTS);
+	return n;
+}
+
+/* Its files are its own: nothing of sandgate's is mounted into them. */
+static void say_authority(const struct supervisor *s)
+{
+	char hosts[512];
+	bool any;
+	char **names = policy_inspected_names(s->live.rules, s->options->sources->catalogue, &any);
+	struct err e;
+
+	if (any)
+		snprintf(hosts, sizeof(hosts), "every host");
+	if (broker_link_is_there(&s->broker) &&
+	    (any || name_inspected(s, names, hosts, sizeof(hosts)))) {
+		err_set(&e,
+			"requests to %s are inspected: programs inside have to trust the authority "
+			"in %s; mount or copy it there, or keep TLS closed with --splice",
+			hosts, s->ca.bundle);
+		supervisor_say(&e);
+	}
+	string_list_free(names);
+}
+
+static void say_start(const struct supervisor *s)
+{
+	say_removed(s->engine.own);
+	say_authority(s);
+}
+
+/* --- while it lives --- */
+
+static void tell(struct supervisor *s, const struct err *what)
+{
+	supervisor_say(what);
+	log_note_way_out(s, what);
+}
+
+static void close_way(struct supervisor *s, const char *ways)
+{
+	const struct attach_request *r = request_of(s);
+	struct own *own = s->engine.own;
+	struct err e, why;
+
+	if (!restarts_allow(&own->taken, mono_now())) {
+		err_set(&e,
+			"devices came into the namespace %d times in %d s; the sandbox is ended, "
+			"and its link with it",
+			RESTARTS_MAX + 1, RESTARTS_MS / 1000);
+		supervisor_fail(s, &e);
+		return;
+	}
+	if (netns_take_ways(r->netns, LINK_INDEX_ETH0, &why)) {
+		if (strcmp(s->exposed, ways) == 0)
+			return;
+		snprintf(s->exposed, sizeof(s->exposed), "%s", ways);
+		err_set(&e, "EXPOSED: %s came into the namespace and leads out past the gate: %s",
+			ways, why.text);
+	} else {
+		*s->exposed = 0;
+		err_set(&e,
+			"%s came into the namespace, another way out, and was taken away at once",
+			*ways ? ways : "a route");
+	}
+	tell(s, &e);
+}
+
+static void look(struct supervisor *s)
+{
+	struct own *own = s->engine.own;
+	char ways[NETNS_WAYS_MAX];
+	struct err e;
+
+	if (!netns_watch_hear(&own->watch, LINK_INDEX_ETH0)) {
+		err_set(&e, "the link was taken away from inside of the namespace; the sandbox is "
+			    "ended");
+		supervisor_fail(s, &e);
+		return;
+	}
+	if (netns_watch_verify(&own->watch, LINK_INDEX_ETH0, &e) == 0) {
+		if (*s->exposed) {
+			err_set(&e, "%s no longer leads out of the namespace", s->exposed);
+			*s->exposed = 0;
+			tell(s, &e);
+		}
+		return;
+	}
+	if (way_out_list(&own->watch.ask, LINK_INDEX_ETH0, ways, sizeof(ways), &e) == 0)
+		close_way(s, ways);
+	else
+		supervisor_fail(s, &e);
+}
+
+/* Deleting the end takes the link away now, and not when the kernel comes to it. */
+static void close_own(struct engine *g)
+{
+	struct own *own = g->own;
+	struct err ignored;
+
+	if (!own)
+		return;
+	if (g->ended && netns_take_ways(own->netns, 0, &ignored))
+		errno = 0;
+	netns_watch_close(&own->watch);
+	free(own);
+}
+
+const struct engine_class engine_attached = {
+	.name = "netns",
+	.turn = ENGINE_NEVER,
+	.link = AIRLOCK_NETNS,
+	.no_exec =
+		"it was attached, and sandgate does not enter it; use its own engine, or nsenter",
+	.configure = configure,
+	.start = start,
+	.signal = engine_bare_signal,
+	.terminate = engine_bare_terminate,
+	.kill = engine_bare_kill,
+	.look = look,
+	.say_start = say_start,
+	.close = close_own,
+};
