@@ -45,7 +45,8 @@ void netns_claim_note_airlock(const struct runtime_dir *d, pid_t keeper)
 }
 
 struct search {
-	const struct runtime_dir *own;
+	const struct registry *registry;
+	const char *own; /* passed over */
 	char wanted[CLAIM_MAX];
 	char found[SANDBOX_NAME_SIZE];
 };
@@ -56,7 +57,7 @@ static bool says(const struct search *s, const char *name, const char *kind)
 	ssize_t n;
 
 	snprintf(path, sizeof(path), "%s/%s", name, kind);
-	n = readlinkat(s->own->registry.fd, path, text, sizeof(text) - 1);
+	n = readlinkat(s->registry->fd, path, text, sizeof(text) - 1);
 	if (n < 0)
 		return false;
 	text[n] = 0;
@@ -67,24 +68,49 @@ static void look_at(void *ctx, const char *name)
 {
 	struct search *s = ctx;
 
-	if (strcmp(name, s->own->name) != 0 &&
+	if (strcmp(name, s->own) != 0 &&
 	    (says(s, name, NETNS_CLAIM_SANDBOX) || says(s, name, NETNS_CLAIM_AIRLOCK)))
 		snprintf(s->found, sizeof(s->found), "%s", name);
 }
 
-int netns_claim_check(struct runtime_dir *d, int netns, struct err *e)
+/* Fills found. 0 or -1 with the message. */
+static int search(struct search *s, struct registry *r, int netns, struct err *e)
 {
-	struct search s = {.own = d};
 	struct stat st;
 
 	if (fstat(netns, &st) < 0)
 		return err_set(e, "the network namespace: %s", err_why(errno));
-	print(&st, s.wanted);
-	if (registry_each(&d->registry, look_at, &s, e))
+	print(&st, s->wanted);
+	s->registry = r;
+	return registry_each(r, look_at, s, e);
+}
+
+int netns_claim_check(struct runtime_dir *d, int netns, struct err *e)
+{
+	struct search s = {.own = d->name};
+
+	if (search(&s, &d->registry, netns, e))
 		return -1;
 	return *s.found ? err_set(e,
 				  "the network namespace is behind a gate already, that of the "
 				  "sandbox %s; end it first: sandgate detach %s",
 				  s.found, s.found)
 			: 0;
+}
+
+int netns_claim_find(int netns, char name[SANDBOX_NAME_SIZE], struct err *e)
+{
+	struct search s = {.own = ""};
+	struct registry r;
+	int rc = registry_open(&r, false, e);
+
+	*name = 0;
+	if (rc)
+		return rc == -ENOENT ? 0 : -1;
+	rc = search(&s, &r, netns, e);
+	registry_close(&r);
+	if (rc)
+		return -1;
+	snprintf(name, SANDBOX_NAME_SIZE, "%s", s.found);
+	return *name != 0;
 }

@@ -24,4 +24,10 @@ void netns_claim_note_airlock(const struct runtime_dir *d, pid_t keeper);
  */
 int netns_claim_check(struct runtime_dir *d, int netns, struct err *e) sg_must_check;
 
+/*
+ * The sandbox of this person that a namespace belongs to: 1 and its name, 0 when it is none's, -1
+ * with the message.
+ */
+int netns_claim_find(int netns, char name[SANDBOX_NAME_SIZE], struct err *e) sg_must_check;
+
 #endif

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/hook_attach.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "cli/run_policy.h"
+#include "sandbox/attach.h"
+#include "sandbox/client.h"
+#include "sandbox/image_annotations.h"
+#include "sandbox/netns.h"
+#include "sandbox/netns_claim.h"
+#include "sandbox/resolver_place.h"
+#include "sandbox/trusted_file.h"
+
+/* The sandbox of the container's last run may still be ending. */
+enum { NAME_MS = 15000, NAME_STEP_MS = 50, ID_SHOWN = 12 };
+
+/* --- the container --- */
+
+struct container {
+	const struct oci_state *state;
+	struct trusted_text config; /* config.json */
+	struct oci_network network;
+	int netns;
+	int alive; /* pidfd of the process that the network ends with */
+};
+
+static int read_config(struct container *c, struct err *e)
+{
+	_cleanup_fd_ int folder = trusted_folder_open(c->state->bundle, OWNER_ROOT_OR_PERSON, e);
+	struct trusted_request r = {
+		.folder = folder,
+		.name = "config.json",
+		.shown = "the container's config.json",
+		.owner = OWNER_ROOT_OR_PERSON,
+		.max = OCI_STATE_MAX,
+	};
+	int rc = folder < 0 ? folder : trusted_file_read(&r, &c->config, e);
+
+	if (rc == -ENOENT)
+		return err_set(e, "%s: the container's configuration is not there",
+			       c->state->bundle);
+	return rc ? -1 : oci_network_parse(trusted_span(&c->config), &c->network, e);
+}
+
+static bool is_same_file(int a, int b)
+{
+	struct stat one, other;
+
+	return fstat(a, &one) == 0 && fstat(b, &other) == 0 && one.st_dev == other.st_dev &&
+	       one.st_ino == other.st_ino;
+}
+
+/* The process that holds the network that the container joins. */
+static int open_other(struct container *c, struct err *e)
+{
+	int netns = netns_open_pid(c->network.of, &c->alive, e);
+	bool same;
+
+	if (netns < 0)
+		return -1;
+	same = is_same_file(netns, c->netns);
+	close(netns);
+	return same ? 0
+		    : err_set(e, "the container whose network it joins has ended; start it again");
+}
+
+static int open_network(struct container *c, struct err *e)
+{
+	int own = -1;
+
+	if (c->network.kind == OCI_NETWORK_HOST)
+		return err_set(e,
+			       "--network host: the container has the network of the host, which "
+			       "no gate can hold; take --network none");
+	c->netns = netns_open_pid(c->state->pid, &own, e);
+	if (c->netns < 0)
+		return -1;
+	if (c->network.kind == OCI_NETWORK_OWN)
+		c->alive = own;
+	else
+		close(own);
+	if (netns_check(c->netns, e))
+		return -1;
+	return c->alive >= 0 ? 0 : open_other(c, e);
+}
+
+static int look(struct container *c, struct err *e)
+{
+	const struct oci_state *s = c->state;
+
+	if (s->of_podman && image_annotations_check(s->bundle, s->id, e))
+		return -1;
+	return read_config(c, e) || open_network(c, e) ? -1 : 0;
+}
+
+static void forget(struct container *c)
+{
+	free(c->config.p);
+	if (c->netns >= 0)
+		close(c->netns);
+	if (c->alive >= 0)
+		close(c->alive);
+}
+
+/* --- its policy --- */
+
+static int build_policy(const struct oci_state *s, const struct sources *sources,
+			struct run_policy *out, struct err *e)
+{
+	const char *policy = s->say[OCI_POLICY];
+	bool is_file = *policy == '/';
+	const char *const allow[] = {s->say[OCI_ALLOW], NULL};
+	const char *const deny[] = {s->say[OCI_DENY], NULL};
+	const char *const publish[] = {s->say[OCI_PUBLISH], NULL};
+	struct policy_words words = {
+		.net = is_file ? NULL : policy,
+		.policy_file = is_file ? policy : NULL,
+		.allow = *allow ? allow : NULL,
+		.deny = *deny ? deny : NULL,
+		.publish = *publish ? publish : NULL,
+		.unattended = true,
+		.no_project = true,
+	};
+
+	if (run_policy_parse(&words, sources, out, e) == 0)
+		return 0;
+	err_prefix(e, "the container's annotations");
+	return -1;
+}
+
+/* --- a network that is behind a gate already --- */
+
+static int check_same_policy(const char *name, const struct policy *p, struct err *e)
+{
+	json_t *answer = client_ask(name, "policy", e);
+	char *text = policy_print_wire(p);
+	json_t *wanted = text ? json_loads(text, 0, NULL) : NULL;
+	bool same = answer && wanted && json_equal(json_object_get(answer, "policy"), wanted);
+
+	free(text);
+	json_decref(answer);
+	json_decref(wanted);
+	if (!answer)
+		return -1;
+	return same ? 0
+		    : err_set(e,
+			      "the network that it joins is behind the gate of %s already, with "
+			      "another policy; give both the same annotations",
+			      name);
+}
+
+/* 0 when a gate is to be put before it, 1 when that is there, -1 with the message. */
+static int look_for_gate(const struct container *c, const struct policy *p, struct err *e)
+{
+	char name[SANDBOX_NAME_SIZE];
+	int found = netns_claim_find(c->netns, name, e);
+
+	if (found < 0)
+		return -1;
+	if (found)
+		return check_same_policy(name, p, e) ? -1 : 1;
+	if (c->network.kind == OCI_NETWORK_OF && !c->state->pod)
+		return err_set(e,
+			       "the container whose network it joins is not behind a gate; start "
+			       "that one with the annotations");
+	return 0;
+}
+
+/* --- putting it behind one --- */
+
+static void choose_name(const struct container *c, char out[SANDBOX_NAME_SIZE])
+{
+	const struct oci_state *s = c->state;
+	bool pod = c->network.kind == OCI_NETWORK_OF;
+	char made[SANDBOX_NAME_SIZE];
+
+	snprintf(made, sizeof(made), "%s-%.*s", pod ? "pod" : "podman", ID_SHOWN,
+		 pod ? s->pod : s->id);
+	if (s->say[OCI_NAME])
+		snprintf(out, SANDBOX_NAME_SIZE, "%s", s->say[OCI_NAME]);
+	else
+		sandbox_name_from_path(made, out);
+}
+
+static bool is_taken(const char *name)
+{
+	struct registry r;
+	struct err ignored;
+	int fd = registry_open(&r, false, &ignored) ? -1 : registry_open_sandbox(&r, name);
+
+	if (fd >= 0)
+		close(fd);
+	registry_close(&r);
+	return fd >= 0;
+}
+
+static void await_name(const char *name)
+{
+	const struct timespec step = {.tv_nsec = NAME_STEP_MS * 1000000L};
+	mono_t end = mono_add_ms(mono_now(), NAME_MS);
+
+	while (is_taken(name) && mono_before(mono_now(), end))
+		nanosleep(&step, NULL);
+}
+
+static int attach(const struct container *c, const struct sources *sources,
+		  const struct run_policy *p, struct err *e)
+{
+	char wanted[SANDBOX_NAME_SIZE], name[SANDBOX_NAME_SIZE];
+	struct attach_request r = {
+		.name = wanted,
+		.engine = "podman",
+		.netns = c->netns,
+		.alive = c->alive,
+		.policy = &p->policy,
+		.sources = sources,
+		.others = AIRLOCK_OTHERS_REMOVED,
+	};
+
+	choose_name(c, wanted);
+	if (!sandbox_name_valid(wanted))
+		return err_set(e,
+			       "the annotation sandgate.name: \"%s\" is no name; small letters, "
+			       "digits and hyphens",
+			       wanted);
+	await_name(wanted);
+	return attach_start(&r, name, e);
+}
+
+static int attach_with(const struct container *c, const struct sources *sources, struct err *e)
+{
+	struct run_policy p;
+	int rc = build_policy(c->state, sources, &p, e);
+
+	if (rc)
+		return -1;
+	rc = look_for_gate(c, &p.policy, e);
+	if (rc == 0)
+		rc = attach(c, sources, &p, e);
+	run_policy_free(&p);
+	return rc < 0 ? -1 : resolver_place(trusted_span(&c->config), e);
+}
+
+int hook_attach(const struct oci_state *s, struct err *e)
+{
+	struct container c = {.state = s, .netns = -1, .alive = -1};
+	struct sources sources;
+	int rc = look(&c, e);
+
+	if (rc == 0 && (rc = sources_read(&sources, e)) == 0) {
+		rc = attach_with(&c, &sources, e);
+		sources_free(&sources);
+	}
+	forget(&c);
+	return rc;
+}
