@@ -6,6 +6,8 @@
 #include "broker/authorities.h"
 #include "broker/credential_control.h"
 #include "broker/gate_door.h"
+#include "broker/tls_key_log.h"
+#include "io/message_socket.h"
 #include "io/sealed_memory.h"
 #include "policy/host_prefixes.h"
 #include "policy/inspects.h"
@@ -150,6 +152,17 @@ static json_t *answer_log(void *ctx, const struct request *r)
 	return json_object();
 }
 
+/* For a capture that was asked for with them. */
+static json_t *answer_keys(void *ctx, const struct request *r)
+{
+	int fd = message_socket_keep(r->passed, "the recorder's", r->e);
+
+	if (fd < 0)
+		return NULL;
+	tls_key_log_follow(fd);
+	return json_object();
+}
+
 static json_t *answer_stop(void *ctx, const struct request *r)
 {
 	const struct broker *b = ctx;
@@ -165,6 +178,7 @@ struct requests *broker_control_new(struct broker *b, int fd)
 		{"gate", answer_gate, true},
 		{"host", answer_host, false},
 		{"log", answer_log, false},
+		{"keys", answer_keys, true},
 		{"policy", answer_policy, true},
 		{"credentials", credential_control_list, false},
 		{"secret", credential_control_secret, true},

@@ -3,6 +3,7 @@
 
 #include <openssl/sha.h>
 
+#include "broker/tls_key_log.h"
 #include "broker/tls_link.h"
 
 /* A ticket is good for two hours. */
@@ -88,6 +89,7 @@ struct tls *tls_accept_new(struct authority *a, int fd, const struct name *name,
 
 	if (authority_find_leaf(a, name, &leaf, e) != 0)
 		return NULL;
+	tls_key_log_prepare(authority_context(a));
 	t = tls_new(authority_context(a), fd, TLS_TO_CLIENT, name, e);
 	if (t && (!use_leaf(t, &leaf) || !bind_tickets(t))) {
 		tls_err_set(e, "the certificate for the client");

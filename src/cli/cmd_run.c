@@ -3,6 +3,7 @@
 
 #include "cli/cli.h"
 #include "cli/known.h"
+#include "cli/pcap_words.h"
 #include "cli/run_named.h"
 #include "cli/run_words.h"
 #include "cli/stored.h"
@@ -19,6 +20,7 @@ static int run_new(const struct args *a, const struct run_options *o)
 static int run_with(const struct args *a, const struct sources *s)
 {
 	struct policy_words words = run_words_policy(a);
+	struct pcap_words pcap;
 	struct run_policy built;
 	struct run_options o = {
 		.name = args_value(a, RUN_NAME),
@@ -30,10 +32,14 @@ static int run_with(const struct args *a, const struct sources *s)
 		.n_written = a->n_written,
 	};
 	struct err e;
-	int status = run_policy_build(&words, s, &built, &e);
+	int status;
 
+	if (pcap_words_read(a, args_value(a, RUN_PCAP), &pcap, &e))
+		return cli_fail(EXIT_USAGE, &e);
+	status = run_policy_build(&words, s, &built, &e);
 	if (status)
 		return cli_fail(status, &e);
+	o.pcap = pcap.request;
 	run_words_options(a, &o);
 	o.agent = built.agent;
 	o.languages = built.languages;

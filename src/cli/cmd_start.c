@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/cli.h"
 #include "cli/known.h"
+#include "cli/pcap_words.h"
 #include "cli/stored.h"
 #include "sandbox/background.h"
 
 struct wanted {
 	const char *name;
 	bool quiet;
+	struct pcap_words pcap;
 };
 
 /* Nothing to run at the start: an empty command. */
@@ -22,6 +24,7 @@ static int run_stored(const struct wanted *w, const struct sources *s, int ready
 	st.o.argv = no_command;
 	st.o.ready = ready;
 	st.o.quiet = w->quiet;
+	st.o.pcap = w->pcap.request;
 	status = sandbox_run(&st.o);
 	stored_close(&st);
 	return status;
@@ -42,10 +45,12 @@ static int be_supervisor(void *ctx, int ready)
 
 int cmd_start(const struct args *a)
 {
-	struct wanted w = {a->words[0], args_has(a, START_QUIET)};
+	struct wanted w = {.name = a->words[0], .quiet = args_has(a, START_QUIET)};
 	struct err e;
 	int status;
 
+	if (pcap_words_read(a, args_value(a, START_PCAP), &w.pcap, &e))
+		return cli_fail(EXIT_USAGE, &e);
 	switch (known_find(w.name, &e)) {
 	case KNOWN_STOPPED:
 		break;

@@ -7,6 +7,7 @@
 #include "cli/change_question.h"
 #include "cli/cli.h"
 #include "cli/known.h"
+#include "cli/pcap_words.h"
 #include "cli/sandbox_policy.h"
 #include "cli/stored.h"
 #include "sandbox/engine.h"
@@ -169,12 +170,17 @@ static int run_inside(const struct args *a, const char *name, struct err *e)
 
 int run_stored(const struct args *a, const char *name, const struct sources *s)
 {
+	struct pcap_words pcap;
 	struct stored st;
 	struct err e;
-	int status = stored_open(name, s, args_values(a, RUN_ENV), &st, &e);
+	int status;
 
+	if (pcap_words_read(a, args_value(a, RUN_PCAP), &pcap, &e))
+		return cli_fail(EXIT_USAGE, &e);
+	status = stored_open(name, s, args_values(a, RUN_ENV), &st, &e);
 	if (status)
 		return cli_fail(status, &e);
+	st.o.pcap = pcap.request;
 	st.o.quiet = args_has(a, RUN_QUIET);
 	st.o.argv = a->rest;
 	st.o.written = a->written;
@@ -191,6 +197,11 @@ int run_named(const struct args *a, const char *name, const struct sources *s)
 
 	if (known < 0 || check_definition(a, name, &e))
 		return cli_fail(EXIT_SANDGATE, &e);
+	if (known == KNOWN_RUNS && args_has(a, RUN_PCAP)) {
+		err_set(&e, "--pcap: %s runs already; capture it with: sandgate pcap %s FILE", name,
+			name);
+		return cli_fail(EXIT_SANDGATE, &e);
+	}
 	status = change_policy(a, name, &e);
 	if (status)
 		return cli_fail(status, &e);

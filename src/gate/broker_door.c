@@ -56,7 +56,7 @@ struct handed {
 	enum record_proto proto;
 	enum reason ended_for;
 	uint32_t number;
-	struct endpoint dst, dialled;
+	struct endpoint src, dst, dialled;
 	const struct rule *rule;
 	mono_t begun;
 	uint64_t host;	  /* for limits.bytes_out_per_host */
@@ -96,7 +96,10 @@ static struct event event_of(const struct handed *h, enum record_kind kind, enum
 			      .name = name_of(h),
 			      .addr = &h->dst.addr,
 			      .port = h->dst.port,
-			      .rule = h->rule};
+			      .rule = h->rule,
+			      .exchange = {.near = &h->src,
+					   .far = h->by_proxy ? NULL : &h->dst,
+					   .proto = IPPROTO_TCP}};
 }
 
 static void note_refused(struct broker_door *d, const struct handed *h, const struct rule *rule)
@@ -404,6 +407,7 @@ static int send_handover(struct broker_door *d, const struct handed *h, const st
 
 static void fill(struct handed *h, const struct handing *what)
 {
+	h->src = what->src;
 	h->dst = what->dst;
 	h->dialled = what->dialled;
 	h->rule = what->rule;
@@ -458,6 +462,17 @@ void broker_door_rejudge(struct broker_door *d)
 			h->rule = v.rule;
 		else
 			cut(d, h, &v);
+	}
+}
+
+void broker_door_tell(const struct broker_door *d)
+{
+	for (size_t i = 0; i < GATE_CONNECTIONS_MAX && d->open; i++) {
+		const struct handed *h = &d->handed[i];
+		struct event e = event_of(h, RECORD_ALLOW, REASON_NONE);
+
+		if (h->state == HANDED_OPEN)
+			journal_tell(d->gate->journal, &e, VERDICT_ALLOW, "requests are seen");
 	}
 }
 

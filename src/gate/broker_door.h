@@ -24,11 +24,11 @@ int broker_door_connect(struct broker_door *d, int fd, struct err *e) sg_must_ch
 
 /* A connection that was admitted, and whose requests have to be seen. */
 struct handing {
-	int client, server;	 /* stay the caller's */
-	uint8_t flags;		 /* GATE_TLS, GATE_OFFERS_..., GATE_BY_PROXY, GATE_PROXIED */
-	enum record_proto proto; /* for the journal */
-	const struct name *name; /* of the hello or the Host; NULL: none */
-	struct endpoint dst;	 /* as the sandbox sees it */
+	int client, server;	  /* stay the caller's */
+	uint8_t flags;		  /* GATE_TLS, GATE_OFFERS_..., GATE_BY_PROXY, GATE_PROXIED */
+	enum record_proto proto;  /* for the journal */
+	const struct name *name;  /* of the hello or the Host; NULL: none */
+	struct endpoint src, dst; /* as the sandbox sees it */
 	struct endpoint dialled;
 	const struct rule *rule; /* that admitted it; NULL: none */
 	bool by_default;	 /* the base did */
@@ -53,6 +53,9 @@ uint32_t broker_door_open(const struct broker_door *d);
 
 /* Cuts those that would not be admitted now; the others name rules of the present ruleset. */
 void broker_door_rejudge(struct broker_door *d);
+
+/* A capture has begun: how it stands with each. */
+void broker_door_tell(const struct broker_door *d);
 
 extern const int broker_door_syscalls[];
 

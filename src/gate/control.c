@@ -10,6 +10,7 @@
 #include "gate/flow.h"
 #include "gate/gate.h"
 #include "gate/new_policy.h"
+#include "io/message_socket.h"
 #include "policy/host_prefixes.h"
 
 /* ---- answers ---- */
@@ -139,6 +140,22 @@ static json_t *answer_broker(void *ctx, const struct request *r)
 	return broker_door_connect(g->broker, r->passed, r->e) == 0 ? json_object() : NULL;
 }
 
+/* ---- a capture ---- */
+
+static json_t *answer_recorder(void *ctx, const struct request *r)
+{
+	struct gate *g = ctx;
+	int fd = message_socket_keep(r->passed, "the recorder's", r->e);
+
+	if (fd < 0)
+		return NULL;
+	journal_follow_recorder(g->journal, fd);
+	flows_tell(g->flows);
+	datagrams_tell(g->datagrams);
+	broker_door_tell(g->broker);
+	return json_object();
+}
+
 static json_t *answer_stop(void *ctx, const struct request *r)
 {
 	struct gate *g = ctx;
@@ -150,10 +167,10 @@ static json_t *answer_stop(void *ctx, const struct request *r)
 struct requests *control_new(struct gate *g, int fd)
 {
 	static const struct request_kind kinds[] = {
-		{"status", answer_status, false}, {"refusals", answer_refusals, false},
-		{"host", answer_host, false},	  {"resolver", answer_resolver, false},
-		{"policy", answer_policy, true},  {"broker", answer_broker, true},
-		{"stop", answer_stop, false},
+		{"status", answer_status, false},    {"refusals", answer_refusals, false},
+		{"host", answer_host, false},	     {"resolver", answer_resolver, false},
+		{"policy", answer_policy, true},     {"broker", answer_broker, true},
+		{"recorder", answer_recorder, true}, {"stop", answer_stop, false},
 	};
 
 	ruleset_prepare();

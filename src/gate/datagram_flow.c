@@ -41,6 +41,11 @@ const struct name *datagram_flow_name(const struct datagram_flow *fl)
 	return fl->name.n ? &fl->name : NULL;
 }
 
+static int carrier(enum proto proto)
+{
+	return proto == PROTO_UDP ? IPPROTO_UDP : IPPROTO_ICMP;
+}
+
 struct event datagram_flow_event(const struct datagram_flow *fl, enum record_kind kind,
 				 enum reason reason)
 {
@@ -54,6 +59,9 @@ struct event datagram_flow_event(const struct datagram_flow *fl, enum record_kin
 		.addr = &fl->dst.addr,
 		.port = fl->dst.port,
 		.rule = fl->rule,
+		.exchange = {.near = &fl->src,
+			     .far = &fl->dst,
+			     .proto = (uint8_t)carrier(fl->proto)},
 	};
 }
 
@@ -73,6 +81,17 @@ void datagram_flow_note_end(const struct datagram_flow *fl, enum reason why)
 	e.bytes_in = fl->bytes_in;
 	e.duration_ms = (uint64_t)((now.ns - fl->begun.ns) / 1000000);
 	journal_note(fl->table->gate->journal, &e);
+}
+
+void datagrams_tell(const struct datagrams *d)
+{
+	for (uint16_t i = 0; i < d->used; i++) {
+		const struct datagram_flow *fl = &d->flow[i];
+		struct event e = datagram_flow_event(fl, RECORD_ALLOW, REASON_NONE);
+
+		if (fl->used)
+			journal_tell(d->gate->journal, &e, VERDICT_ALLOW, NULL);
+	}
 }
 
 void datagram_flow_end(struct datagram_flow *fl, enum reason why)

@@ -40,10 +40,28 @@ const int datagrams_syscalls[] = {SCMP_SYS(socket), SCMP_SYS(connect), SCMP_SYS(
 
 /* ---- refusals ---- */
 
+static uint16_t echo_id(const struct packet *p)
+{
+	return (uint16_t)(p->payload.p[4] << 8 | p->payload.p[5]);
+}
+
+/* An echo has no port, and is an ICMP packet by either family. */
+static uint16_t near_port(const struct packet *p)
+{
+	return p->proto == IP_UDP ? p->src_port : echo_id(p);
+}
+
+static uint8_t carrier(const struct packet *p)
+{
+	return p->proto == IP_UDP ? IPPROTO_UDP : IPPROTO_ICMP;
+}
+
 static void refuse(struct datagrams *d, const struct packet *p, struct event refusal)
 {
+	const struct endpoint near = {p->src, near_port(p)}, far = {p->dst, p->dst_port};
 	struct gate *g = d->gate;
 
+	refusal.exchange = (struct exchange){.near = &near, .far = &far, .proto = carrier(p)};
 	refusal.kind = RECORD_DENY;
 	refusal.addr = &p->dst;
 	refusal.port = p->dst_port;
@@ -390,14 +408,13 @@ void datagrams_take_udp(struct datagrams *d, const struct packet *p)
 void datagrams_take_echo(struct datagrams *d, const struct packet *p)
 {
 	uint8_t request = addr_is_v4(&p->dst) ? ECHO_REQUEST_V4 : ECHO_REQUEST_V6;
-	uint16_t id = (uint16_t)(p->payload.p[4] << 8 | p->payload.p[5]);
 
 	/* Errors and replies of the sandbox concern nobody: what it gets, the gate wrote. */
 	if (p->payload.p[0] != request || p->payload.p[1] != 0) {
 		d->gate->counters->frames_noise++;
 		return;
 	}
-	take(d, p, PROTO_ICMP, id, p->payload);
+	take(d, p, PROTO_ICMP, echo_id(p), p->payload);
 }
 
 uint32_t datagrams_open(const struct datagrams *d)

@@ -53,8 +53,10 @@ static void take_tcp(struct gate *g, const struct packet *p)
 /* A protocol that the gate does not carry (SCTP, GRE, ESP, ...). */
 static void refuse_protocol(struct gate *g, const struct packet *p)
 {
+	const struct endpoint near = {p->src, 0}, far = {p->dst, 0};
 	struct event refusal = {.kind = RECORD_DENY,
 				.proto = RECORD_IP,
+				.exchange = {.near = &near, .far = &far, .proto = p->proto},
 				.reason = REASON_PROTOCOL_NOT_CARRIED,
 				.addr = &p->dst};
 

@@ -20,14 +20,40 @@ void question_begin(const struct question *qn, enum dns_rcode rcode, struct dns_
 	dns_build_begin(d, qn->q, rcode, qn->desk->message + TCP_PREFIX, size);
 }
 
+/* Of one over TCP the connection is what a capture knows. */
+static struct exchange exchange_of(const struct question *qn)
+{
+	return (struct exchange){
+		.near = qn->client->tcp || qn->client->by_proxy ? NULL : &qn->client->from,
+		.far = &qn->client->to,
+		.proto = IPPROTO_UDP,
+		.lookup = true,
+		.dns_id = qn->q->id,
+	};
+}
+
+static struct event allowed(const struct question *qn)
+{
+	return (struct event){.kind = RECORD_ALLOW,
+			      .proto = RECORD_DNS,
+			      .name = qn->name,
+			      .rule = qn->verdict.rule,
+			      .exchange = exchange_of(qn)};
+}
+
 static void note_allowed(const struct question *qn)
 {
-	if (qn->client->by_proxy)
-		return;
-	journal_note(qn->desk->config.journal, &(struct event){.kind = RECORD_ALLOW,
-							       .proto = RECORD_DNS,
-							       .name = qn->name,
-							       .rule = qn->verdict.rule});
+	struct event e = allowed(qn);
+
+	if (!qn->client->by_proxy)
+		journal_note(qn->desk->config.journal, &e);
+}
+
+void question_tell_admitted(const struct question *qn)
+{
+	struct event e = allowed(qn);
+
+	journal_tell(qn->desk->config.journal, &e, VERDICT_ALLOW, NULL);
 }
 
 /* Each question ends here, in one of the three counters when it is the sandbox's. */
@@ -120,7 +146,8 @@ void question_note_refusal(const struct question *qn, enum reason reason, const 
 							       .name = qn->name,
 							       .addr = a,
 							       .rule = qn->verdict.rule,
-							       .counted_as = name_to_note(qn)});
+							       .counted_as = name_to_note(qn),
+							       .exchange = exchange_of(qn)});
 }
 
 /* The remedy for a person who reads it, or at least the reason. */

@@ -62,6 +62,9 @@ void question_reply_nodata(const struct question *qn);
 /* The resolver did not answer: SERVFAIL, which is no refusal. */
 void question_reply_failed(const struct question *qn);
 
+/* For a capture: it has been admitted, and the answer may take a while. */
+void question_tell_admitted(const struct question *qn);
+
 /* Notes it, and answers as `dns_refusal` says, with the remedy. */
 void question_refuse(const struct question *qn, enum reason reason);
 

@@ -95,6 +95,7 @@ static void ask_resolver(struct dns_server *s, const struct question *qn)
 	p->query = *qn->q;
 	p->name = *qn->name;
 	search_list_note(&s->desk.search_list, qn->name, qn->now);
+	question_tell_admitted(qn);
 	if (resolver_lookup(s->desk.config.resolver, &p->lookup, &p->name, p->query.qtype))
 		return;
 	pending_release(p);
@@ -230,7 +231,7 @@ static void judge(struct dns_server *s, struct question *qn)
 void dns_server_query(struct dns_server *s, const struct dns_client *client, struct span message,
 		      mono_t now)
 {
-	struct dns_query q;
+	struct dns_query q = {.id = 0};
 	struct question qn = {&s->desk, client, &q, NULL, now, {0}};
 	enum dns_rcode rcode;
 	struct name name;

@@ -368,6 +368,12 @@ uint32_t flows_sending(const struct flows *f)
 	return n;
 }
 
+void flows_tell(const struct flows *f)
+{
+	for (uint32_t i = 0; i < f->used; i++)
+		flow_tell(&f->flow[i]);
+}
+
 /* ---- start ---- */
 
 static int listen_on(struct flows *f, struct flow_listener *l, int fd)

@@ -170,6 +170,9 @@ void flows_run_queue(struct flows *f);
  */
 void flows_rejudge(struct flows *f);
 
+/* A capture has begun: how it stands with each. */
+void flows_tell(const struct flows *f);
+
 /* For the modules that move a flow on. */
 static inline const struct name *flow_name(const struct flow *fl)
 {
@@ -199,6 +202,9 @@ void flow_complete_side(struct side *s);
  */
 void flow_refuse(struct flow *fl, struct event refusal);
 void flow_note_admitted(struct flow *fl);
+/* For a capture: how it stands with the flow. */
+void flow_tell(const struct flow *fl);
+void flow_tell_handed_over(const struct flow *fl);
 /*
  * It was admitted and its server is not to be had. Where requests would have been seen it is noted
  * as the broker notes a request that fails, so that it is in the audit log as well.

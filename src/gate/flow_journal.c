@@ -8,6 +8,21 @@ static bool is_joined(const struct flow *fl)
 	return fl->src.port == 0;
 }
 
+static bool is_proxied(const struct flow *fl)
+{
+	return fl->by_proxy || fl->state == FLOW_PROXY || fl->proto != RECORD_TCP;
+}
+
+/* Of the proxy port the packets are known by the sandbox's end. */
+static struct exchange exchange_of(const struct flow *fl)
+{
+	return (struct exchange){
+		.near = is_joined(fl) ? NULL : &fl->src,
+		.far = is_proxied(fl) ? NULL : &fl->dst,
+		.proto = IPPROTO_TCP,
+	};
+}
+
 static struct event event_of(const struct flow *fl, enum record_kind kind)
 {
 	return (struct event){
@@ -17,6 +32,7 @@ static struct event event_of(const struct flow *fl, enum record_kind kind)
 		.addr = &fl->dst.addr,
 		.port = fl->dst.port,
 		.rule = fl->rule,
+		.exchange = exchange_of(fl),
 	};
 }
 
@@ -26,10 +42,30 @@ void flow_refuse(struct flow *fl, struct event refusal)
 	refusal.proto = refusal.proto == RECORD_TCP ? fl->proto : refusal.proto;
 	refusal.addr = &fl->dst.addr;
 	refusal.port = fl->dst.port;
+	refusal.exchange = exchange_of(fl);
 	fl->ended_for = refusal.reason;
 	fl->gate->counters->flows_refused++;
 	fl->gate->counters->frames_denied++;
 	journal_note(fl->gate->journal, &refusal);
+}
+
+void flow_tell(const struct flow *fl)
+{
+	struct event e = event_of(fl, RECORD_ALLOW);
+
+	if (fl->state == FLOW_DNS || fl->state == FLOW_PROXY)
+		journal_tell(fl->gate->journal, &e, VERDICT_GATE,
+			     fl->state == FLOW_DNS ? "lookups over TCP" : "proxy port");
+	else if (fl->state != FLOW_FREE)
+		journal_tell(fl->gate->journal, &e, fl->noted ? VERDICT_ALLOW : VERDICT_PENDING,
+			     fl->noted ? NULL : "the name inside is still to be seen");
+}
+
+void flow_tell_handed_over(const struct flow *fl)
+{
+	struct event e = event_of(fl, RECORD_ALLOW);
+
+	journal_tell(fl->gate->journal, &e, VERDICT_ALLOW, "requests are seen");
 }
 
 void flow_note_admitted(struct flow *fl)

@@ -39,6 +39,7 @@ static int begin(struct gate *g, const struct gate_setup *s, struct err *e)
 	keep[n++] = s->router;
 	keep[n++] = s->control;
 	keep[n++] = s->wake;
+	keep[n++] = s->verdicts;
 	for (size_t i = 0; i < s->n_publish; i++)
 		keep[n++] = s->publish[i].listener;
 	if (isolate_early(keep, n, e) != 0)

@@ -65,6 +65,7 @@ enum reason handover_make(struct flow *fl, uint8_t flags)
 		.flags = fl->by_proxy ? flags | GATE_BY_PROXY : flags,
 		.proto = fl->proto,
 		.name = flow_name(fl),
+		.src = fl->src,
 		.dst = fl->dst,
 		.dialled = *dialled(fl),
 		.rule = fl->rule,
@@ -81,6 +82,7 @@ enum reason handover_make(struct flow *fl, uint8_t flags)
 	if (why != REASON_NONE)
 		return why;
 	flow_note_admitted(fl);
+	flow_tell_handed_over(fl);
 	fl->handed_over = true;
 	/* The broker's copies would keep them in the loop. */
 	loop_remove(flow_loop(fl), &fl->in.watch);

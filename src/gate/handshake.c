@@ -39,8 +39,10 @@ void handshake_reset_held(struct flow *fl)
 static void refuse_syn(struct gate *g, const struct packet *p, enum reason r,
 		       const struct judged *j)
 {
+	const struct endpoint near = {p->src, p->src_port}, far = {p->dst, p->dst_port};
 	struct event what = {.kind = RECORD_DENY,
 			     .proto = RECORD_TCP,
+			     .exchange = {.near = &near, .far = &far, .proto = IPPROTO_TCP},
 			     .reason = r,
 			     .name = j ? judged_name(j) : NULL,
 			     .addr = &p->dst,
@@ -92,6 +94,7 @@ static void save_syn(struct flow *fl, const struct packet *p)
 static void begin_here(struct flow *fl, enum judged_kind kind)
 {
 	if (kind == JUDGED_DNS ? flow_dns_begin(fl) : proxy_begin(fl)) {
+		flow_tell(fl);
 		dial_offer(fl);
 		return;
 	}
@@ -118,6 +121,8 @@ static void begin_flow(struct flow *fl, const struct packet *p, const struct jud
 	fl->gate->counters->flows_opened++;
 	if (flow_is_whole(fl))
 		flow_note_admitted(fl);
+	else
+		flow_tell(fl);
 	r = dial_begin(fl);
 	if (r != 0)
 		dial_fail(fl, r);

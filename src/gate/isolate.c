@@ -23,6 +23,7 @@
 #include "gate/resolver.h"
 #include "gate/router_advert.h"
 #include "gate/tun.h"
+#include "gate/verdicts.h"
 #include "io/loop.h"
 #include "io/message_socket.h"
 #include "io/passed_fd.h"
@@ -80,7 +81,7 @@ static const int *const allowed[] = {
 	handshake_syscalls,	dial_syscalls,		relay_syscalls,
 	datagrams_syscalls,	datagram_io_syscalls,	requests_syscalls,
 	sealed_memory_syscalls, passed_fd_syscalls,	publish_syscalls,
-	resolver_syscalls,	broker_door_syscalls,	message_socket_syscalls,
+	resolver_syscalls,	broker_door_syscalls,	message_socket_syscalls, verdicts_syscalls,
 	dhcp_server_syscalls,	router_advert_syscalls,
 };
 

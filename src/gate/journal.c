@@ -26,6 +26,7 @@ struct journal {
 	struct refusals *refusals;
 	struct ring *ring;
 	int wake;
+	struct verdicts verdicts;
 	struct record record;
 	struct rule_text kept[KEPT_TEXTS];
 };
@@ -39,6 +40,7 @@ struct journal *journal_new(struct refusals *refusals, struct ring *ring, int wa
 	j->refusals = refusals;
 	j->ring = ring;
 	j->wake = wake;
+	j->verdicts.fd = -1;
 	return j;
 }
 
@@ -111,6 +113,42 @@ static void put_record(struct journal *j, const struct event *e)
 	ring_put(j->ring, j->wake, r);
 }
 
+/* ---- for a capture ---- */
+
+void journal_follow_recorder(struct journal *j, int fd)
+{
+	verdicts_follow(&j->verdicts, fd);
+}
+
+bool journal_is_recorded(const struct journal *j)
+{
+	return j->verdicts.fd >= 0;
+}
+
+void journal_tell(struct journal *j, const struct event *e, enum verdict_kind kind,
+		  const char *what)
+{
+	struct told t = {.kind = kind, .reason = e->reason, .what = what, .name = e->name};
+
+	if (j->verdicts.fd < 0)
+		return;
+	put_rule(j, e->rule);
+	t.rule = j->record.rule;
+	t.permission = j->record.permission;
+	verdicts_tell(&j->verdicts, &e->exchange, &t);
+}
+
+/* The end of a flow is a verdict when something has cut it. */
+static void tell_event(struct journal *j, const struct event *e)
+{
+	if (e->kind == RECORD_ALLOW)
+		journal_tell(j, e, VERDICT_ALLOW, NULL);
+	else if (e->kind == RECORD_DENY || e->reason != REASON_NONE)
+		journal_tell(j, e, VERDICT_DENY, NULL);
+}
+
+/* ---- events ---- */
+
 void journal_note(struct journal *j, const struct event *e)
 {
 	struct refusal what = {.proto = e->proto,
@@ -123,4 +161,6 @@ void journal_note(struct journal *j, const struct event *e)
 		refusals_note(j->refusals, &what);
 	if (j->ring)
 		put_record(j, e);
+	if (j->verdicts.fd >= 0)
+		tell_event(j, e);
 }

@@ -3,7 +3,9 @@
  * journal: what happened on the sandbox's network, as it happens: into the groups of refusals for
  * the summary, and as a record into the ring that the sealer reads (audit/record.h).
  *
- * Neither waits nor fails; without a ring only refusals are counted. The gate's own questions to
+ * A capture (verdicts.h) hears of what is decided by the same events.
+ *
+ * None of it waits or fails; without a ring only refusals are counted. The gate's own questions to
  * the resolver are not the sandbox's and are not noted.
  */
 #ifndef SG_GATE_JOURNAL_H
@@ -11,6 +13,7 @@
 
 #include "audit/record.h"
 #include "audit/refusals.h"
+#include "gate/verdicts.h"
 
 struct event {
 	enum record_kind kind;
@@ -26,6 +29,7 @@ struct event {
 	uint64_t bytes_out, bytes_in, duration_ms; /* RECORD_END */
 	/* Of a lookup: what the summary counts a refusal under; NULL: `name`. */
 	const struct name *counted_as;
+	struct exchange exchange; /* for a capture */
 };
 
 struct journal;
@@ -35,6 +39,17 @@ struct journal *journal_new(struct refusals *refusals, struct ring *ring, int wa
 void journal_free(struct journal *j);
 
 void journal_note(struct journal *j, const struct event *e);
+
+/*
+ * For a capture alone: it is decided so for now, by the rule and the name of the event; or by the
+ * gate itself, which does what `what` says.
+ */
+void journal_tell(struct journal *j, const struct event *e, enum verdict_kind kind,
+		  const char *what);
+
+/* A recorder listens from here on, the descriptor is taken over; -1: none does. */
+void journal_follow_recorder(struct journal *j, int fd);
+bool journal_is_recorded(const struct journal *j);
 
 /* A ruleset of this generation decides from now on; rules of the one before are not named again. */
 void journal_set_generation(struct journal *j, uint64_t generation);

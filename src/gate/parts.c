@@ -136,6 +136,7 @@ int parts_make(struct gate *g, const struct gate_setup *s, struct err *e)
 	g->answers = answers_new();
 	if (!g->loop || !g->pipes || !g->host || !g->journal || !g->answers)
 		return err_set(e, "cannot start the gate: no memory");
+	journal_follow_recorder(g->journal, s->verdicts);
 	journal_set_generation(g->journal, ruleset_generation(g->rules));
 	*g->host = *s->host;
 	loop_set_after_turn(g->loop, after_turn, g);

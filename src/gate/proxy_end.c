@@ -49,7 +49,8 @@ static void note_refused(struct flow *fl, enum reason r, const struct rule *rule
 			  .name = asked_name(p),
 			  .addr = asked_addr(p),
 			  .port = p->to.port,
-			  .rule = rule};
+			  .rule = rule,
+			  .exchange = {.near = &fl->src, .proto = IPPROTO_TCP}};
 
 	fl->ended_for = r;
 	fl->gate->counters->flows_refused++;

@@ -116,6 +116,7 @@ int broker_watch_pair(struct supervisor *s, struct err *e)
 		rc = tell(&s->gate.process, "broker", pair[1], e);
 	close(pair[0]);
 	close(pair[1]);
+	capture_link_pair_broker(s);
 	return rc;
 }
 

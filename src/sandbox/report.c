@@ -61,13 +61,16 @@ static json_t *answer_ls(struct supervisor *s)
 static json_t *frames(struct supervisor *s, const json_t *status)
 {
 	struct airlock_counters c = {0};
-	json_int_t denied = gate_link_number(status, "frames", "denied"), noise, passed;
+	json_int_t denied = gate_link_number(status, "frames", "denied"), noise, passed, early = 0;
 
 	if (s->networked && airlock_read_counters(&s->airlock, &c))
 		c = (struct airlock_counters){0};
+	if (s->engine.class->noise)
+		early = bounded(s->engine.class->noise(&s->engine));
 	denied += (json_int_t)c.unowned;
 	noise = gate_link_number(status, "frames", "noise") + (json_int_t)c.noise;
 	passed = (json_int_t)c.frames - denied - noise;
+	noise += early;
 	return json_pack("{s:I, s:I, s:I}", "passed", passed > 0 ? passed : 0, "denied", denied,
 			 "noise", noise);
 }

@@ -15,6 +15,7 @@
 enum { EXIT_USAGE = 2, EXIT_SANDGATE = 125, EXIT_CANNOT_EXECUTE = 126, EXIT_NOT_FOUND = 127 };
 
 struct attach_request;
+struct machine_options;
 struct engine_class;
 
 struct run_options {
@@ -30,11 +31,12 @@ struct run_options {
 	const char *const *rw;	 /* NULL-terminated lists; NULL: none */
 	const char *const *ro;
 	const char *const *hide;
-	const char *const *env;		     /* "K=V" */
-	const struct engine_class *engine;   /* engine.h; NULL: the default */
-	const char *image;		     /* of a container or machine, or NULL */
-	const char *const *engine_words;     /* further words for the engine's command, or NULL */
-	const struct attach_request *attach; /* attach.h: a namespace that is there already */
+	const char *const *env;		       /* "K=V" */
+	const struct engine_class *engine;     /* engine.h; NULL: the default */
+	const char *image;		       /* of a container or machine, or NULL */
+	const char *const *engine_words;       /* further words for the engine's command, or NULL */
+	const struct attach_request *attach;   /* attach.h: a namespace that is there already */
+	const struct machine_options *machine; /* machine.h: of a virtual machine, or NULL */
 	bool as_root;
 	struct capture_request pcap; /* of this run alone */
 	bool quiet;

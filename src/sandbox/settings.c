@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "policy/rule.h"
+#include "sandbox/capture_request.h"
 #include "sandbox/home.h"
 #include "sandbox/person.h"
 #include "sandbox/trusted_file.h"
@@ -37,6 +38,8 @@ void settings_init(struct settings *s)
 		.network = NET_STANDARD,
 		.agent_network = NET_DENY,
 		.connections_mb = 64,
+		.pcap_max_mb = CAPTURE_MAX_MB,
+		.pcap_files = CAPTURE_FILES,
 	};
 }
 
@@ -54,7 +57,7 @@ void settings_free(struct settings *s)
 bool settings_has(const struct settings *s, const char *key)
 {
 	for (size_t i = 0; i < settings_n_keys; i++)
-		if (settings_key(i) && strcmp(settings_key(i), key) == 0)
+		if (strcmp(settings_key(i), key) == 0)
 			return s->from[i] != SETTING_DEFAULT;
 	return false;
 }

@@ -38,6 +38,9 @@ struct settings {
 	char *upstream_proxy;	   /* upstream_proxy: the host's own way out; NULL: none */
 	char *upstream_proxy_from; /* where its password comes from (policy/secret_from.h), or NULL */
 	char **no_proxy;	   /* no_proxy: what goes without it; NULL: nothing */
+	uint64_t pcap_max_mb;	   /* pcap.max_mb: of a segment of a capture */
+	uint64_t pcap_files;	   /* pcap.files: segments of a capture */
+	bool pcap_keys;		   /* pcap.keys: with the TLS keys of inspected connections */
 	uint8_t from[SETTINGS_KEYS_MAX]; /* enum setting_from, by setting_index() */
 };
 
@@ -59,7 +62,7 @@ bool settings_has(const struct settings *s, const char *key);
 /* ---- settings_keys.c: the table; pure ---- */
 
 extern const size_t settings_n_keys;
-const char *settings_key(size_t i); /* "defaults.network"; NULL: none of this version */
+const char *settings_key(size_t i); /* "defaults.network" */
 bool settings_is_list(size_t i);
 
 /* The index of a key, or -1 with the message, which has the nearest one. */

@@ -189,7 +189,7 @@ static bool means(const char *text, const struct settings *wanted)
 	settings_init(&got);
 	same = settings_parse(span_of_string(text), "", SETTING_PERSON, &got, &e) == 0;
 	for (size_t i = 0; same && i < settings_n_keys; i++)
-		same = !settings_key(i) || same_value(&got, wanted, i);
+		same = same_value(&got, wanted, i);
 	settings_free(&got);
 	return same;
 }

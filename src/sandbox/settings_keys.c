@@ -8,6 +8,7 @@
 #include "policy/rule.h"
 #include "policy/strings.h"
 #include "policy/value.h"
+#include "sandbox/capture_request.h"
 #include "sandbox/settings.h"
 #include "sandbox/settings_proxy.h"
 
@@ -23,7 +24,6 @@ struct setting {
 	bool list; /* a list in the file; a word with commas on the command line */
 	int (*read)(const struct value_reader *v, struct settings *s, const struct node *value);
 	json_t *(*show)(const struct settings *s);
-	const char *absent; /* refused in this version: what to do instead */
 };
 
 /* ---- defaults ---- */
@@ -298,31 +298,66 @@ static json_t *show_resolver(const struct settings *s)
 	return list;
 }
 
+/* ---- captures ---- */
+
+static int read_pcap_max_mb(const struct value_reader *v, struct settings *s,
+			    const struct node *value)
+{
+	return value_number(v, value, 1, CAPTURE_MAX_MB_MOST, &s->pcap_max_mb);
+}
+
+static json_t *show_pcap_max_mb(const struct settings *s)
+{
+	return json_integer((json_int_t)s->pcap_max_mb);
+}
+
+static int read_pcap_files(const struct value_reader *v, struct settings *s,
+			   const struct node *value)
+{
+	return value_number(v, value, 1, CAPTURE_FILES_MOST, &s->pcap_files);
+}
+
+static json_t *show_pcap_files(const struct settings *s)
+{
+	return json_integer((json_int_t)s->pcap_files);
+}
+
+static int read_pcap_keys(const struct value_reader *v, struct settings *s,
+			  const struct node *value)
+{
+	return value_bool(v, value, &s->pcap_keys);
+}
+
+static json_t *show_pcap_keys(const struct settings *s)
+{
+	return json_boolean(s->pcap_keys);
+}
+
 /* ---- the table ---- */
 
 static const struct setting settings[] = {
-	{"defaults.network", false, read_network, show_network, NULL},
-	{"defaults.permissions", true, read_permissions, show_permissions, NULL},
-	{"defaults.agent_network", false, read_agent_network, show_agent_network, NULL},
-	{"audit.anchor", false, read_anchor, show_anchor, NULL},
-	{"audit.keep_segments", false, read_keep_segments, show_keep_segments, NULL},
-	{"audit.on_full", false, read_on_full, show_on_full, NULL},
-	{"audit.connections_mb", false, read_connections_mb, show_connections_mb, NULL},
-	{"resolver", true, read_resolver, show_resolver, NULL},
-	{"upstream_proxy", false, settings_read_upstream_proxy, settings_show_upstream_proxy, NULL},
+	{"defaults.network", false, read_network, show_network},
+	{"defaults.permissions", true, read_permissions, show_permissions},
+	{"defaults.agent_network", false, read_agent_network, show_agent_network},
+	{"audit.anchor", false, read_anchor, show_anchor},
+	{"audit.keep_segments", false, read_keep_segments, show_keep_segments},
+	{"audit.on_full", false, read_on_full, show_on_full},
+	{"audit.connections_mb", false, read_connections_mb, show_connections_mb},
+	{"resolver", true, read_resolver, show_resolver},
+	{"upstream_proxy", false, settings_read_upstream_proxy, settings_show_upstream_proxy},
 	{"upstream_proxy_from", false, settings_read_upstream_proxy_from,
-	 settings_show_upstream_proxy_from, NULL},
-	{"no_proxy", true, settings_read_no_proxy, settings_show_no_proxy, NULL},
-	{.key = "pcap.max_mb", .absent = "there is no capture yet; leave it out"},
-	{.key = "pcap.files", .absent = "there is no capture yet; leave it out"},
-	{.key = "pcap.keys", .absent = "there is no capture yet; leave it out"},
+	 settings_show_upstream_proxy_from},
+	{"no_proxy", true, settings_read_no_proxy, settings_show_no_proxy},
+	{"pcap.max_mb", false, read_pcap_max_mb, show_pcap_max_mb},
+	{"pcap.files", false, read_pcap_files, show_pcap_files},
+	{"pcap.keys", false, read_pcap_keys, show_pcap_keys},
 };
 const size_t settings_n_keys = sg_array_len(settings);
 _Static_assert(sg_array_len(settings) <= SETTINGS_KEYS_MAX, "`from` has room for each");
 
 const char *settings_key(size_t i)
 {
-	return settings[i].absent ? NULL : settings[i].key;
+	return settings[i].key;
 }
 
 bool settings_is_list(size_t i)
@@ -344,13 +379,10 @@ int settings_find(const char *key, struct err *e)
 	char shown[QUOTE_MAX];
 	int i = find(key);
 
-	if (i >= 0 && settings[i].absent)
-		return err_set(e, "%s: not in this version; %s", key, settings[i].absent);
 	if (i >= 0)
 		return i;
 	for (size_t k = 0; k < settings_n_keys; k++)
-		if (!settings[k].absent)
-			nearest_offer(&near, settings[k].key);
+		nearest_offer(&near, settings[k].key);
 	quote_string(key, shown);
 	if (near.word)
 		return err_set(e, "%s is no setting; did you mean `%s`?", shown, near.word);
@@ -377,9 +409,6 @@ static int read_key(void *context, const struct node *key, const struct node *va
 	i = find(name);
 	if (i < 0)
 		return node_error(f->v.d, key, f->v.e, "unknown key `%s`", name);
-	if (settings[i].absent)
-		return node_error(f->v.d, key, f->v.e, "`%s` is not in this version; %s", name,
-				  settings[i].absent);
 	if (settings[i].read(&f->v, f->s, value))
 		return -1;
 	f->s->from[i] = (uint8_t)f->from;
@@ -493,6 +522,8 @@ char *settings_value_text(const struct settings *s, size_t key)
 	}
 	if (json_is_integer(value))
 		fprintf(to, "%lld", (long long)json_integer_value(value));
+	else if (json_is_boolean(value))
+		fputs(json_is_true(value) ? "true" : "false", to);
 	else if (json_is_string(value))
 		fputs(json_string_value(value), to);
 	json_array_foreach(value, i, one) fprintf(to, "%s%s", i ? "," : "", json_string_value(one));
