@@ -98,6 +98,8 @@ def command_entry(command):
              f".fewest = {command.fewest}", f".most = {command.most}"]
     if command.takes_command:
         lines.append(".takes_command = true")
+        if command.needs_command:
+            lines.append(".needs_command = true")
     if command.options:
         lines.append(f".options = {command.symbol()}_options")
         lines.append(f".n_options = sg_array_len({command.symbol()}_options)")
@@ -116,9 +118,7 @@ def source(program):
     out.append("const struct command command_table[] = {")
     out += [command_entry(command) for command in program.commands]
     out += ["};", "const size_t command_count = sg_array_len(command_table);", ""]
-    reserved = ", ".join(f'"{word}"' for word in program.reserved)
-    out += [f"const char *const command_reserved[] = {{{reserved}, NULL}};", "",
-            f"const char command_overview[] = {c_string(program_help(program))};", ""]
+    out += [f"const char command_overview[] = {c_string(program_help(program))};", ""]
     return "\n".join(out)
 
 
