@@ -52,7 +52,8 @@ class Command:
         self.summary = item["summary"]
         self.usage = item["usage"]
         self.fewest, self.most = item["arguments"]
-        self.takes_command = item.get("command", False)
+        self.takes_command = bool(item.get("command", False))
+        self.needs_command = item.get("command") is True
         self.sandbox = item.get("sandbox", False)
         self.complete = item.get("complete")
         self.description = item["description"].strip()
@@ -87,7 +88,6 @@ class Program:
         self.environment = program["environment"]
         self.exit = program["exit"].strip()
         self.see = program["see"]
-        self.reserved = tree["reserved"]
         self.pages = tree["pages"]
         self.commands = []
         for item in tree["commands"]:

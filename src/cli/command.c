@@ -24,14 +24,6 @@ static const struct command *find_exact(const char *name)
 	return NULL;
 }
 
-static bool is_reserved(const char *name)
-{
-	for (const char *const *r = command_reserved; *r; r++)
-		if (strcmp(*r, name) == 0)
-			return true;
-	return false;
-}
-
 bool command_is_group(const char *word)
 {
 	for (size_t i = 0; i < command_count; i++)
@@ -46,7 +38,7 @@ bool command_is_word(const char *word)
 	for (size_t i = 0; i < command_count; i++)
 		if (begins_with_word(command_table[i].name, word))
 			return true;
-	return is_reserved(word);
+	return false;
 }
 
 void command_print_group(FILE *to, const char *word)
@@ -101,15 +93,13 @@ const struct command *command_find(size_t n, char *const *words, size_t *used, s
 	else
 		snprintf(name, sizeof(name), "%s", words[0]);
 	c = find_exact(name);
-	if (!c && *used == 2 && !is_reserved(name) && is_argument(n, words)) {
+	if (!c && *used == 2 && is_argument(n, words)) {
 		*used = 1;
 		c = find_exact(words[0]);
 	}
 	if (c)
 		return c;
-	if (is_reserved(name))
-		err_set(e, "%s: not in this version; \"sandgate help\" lists what is there", name);
-	else if (command_is_group(name))
+	if (command_is_group(name))
 		err_set(e, "%s: which of its commands? \"sandgate help %s\" lists them", name,
 			name);
 	else

@@ -18,7 +18,8 @@ struct command {
 	int (*run)(const struct args *a); /* returns the exit status */
 	const char *summary;
 	size_t fewest, most; /* positional arguments */
-	bool takes_command;  /* "-- COMMAND..." must follow */
+	bool takes_command;  /* "-- COMMAND..." may follow, */
+	bool needs_command;  /* or must */
 	const struct option_spec *options;
 	size_t n_options;
 	const char *help; /* all of it, ends with a newline */
@@ -26,9 +27,6 @@ struct command {
 
 extern const struct command command_table[];
 extern const size_t command_count;
-
-/* Words of later versions, NULL-terminated: refused as commands and as names, each with words. */
-extern const char *const command_reserved[];
 
 /* What `sandgate help` prints. */
 extern const char command_overview[];

@@ -28,11 +28,11 @@ static int be_supervisor(void *ctx, int ready, const int *fds)
 	struct attach_request r = *(const struct attach_request *)ctx;
 	struct run_options o = {
 		.name = r.name,
-		.name_from = r.engine,
+		.name_from = r.name_from ? r.name_from : r.engine,
 		.policy = (struct policy *)r.policy,
 		.sources = r.sources,
 		.agent = r.agent,
-		.engine = &engine_attached,
+		.engine = r.awaited ? &engine_awaited : &engine_attached,
 		.attach = &r,
 		.quiet = r.quiet,
 		.workdir = "/",

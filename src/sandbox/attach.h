@@ -20,9 +20,10 @@ struct attach_publish {
 };
 
 struct attach_request {
-	const char *name;   /* of the sandbox; NULL: made from `engine` */
-	const char *engine; /* as `ls` says it: "netns", "podman", "docker", "cni" */
-	int netns;	    /* stays the caller's */
+	const char *name;      /* of the sandbox; NULL: made from `name_from` */
+	const char *name_from; /* a path or a word; NULL: `engine` */
+	const char *engine;    /* as `ls` says it: "netns", "podman", "docker", "cni" */
+	int netns;	       /* stays the caller's */
 	/*
 	 * NULL: `netns` is the sandbox's. Else that is made later: `netns` is where the engine finds
 	 * `device`, which it moves into the sandbox's namespace (AIRLOCK_HANDED), and this is the

@@ -12,6 +12,7 @@
 
 #include "sandbox/client.h"
 #include "sandbox/environment.h"
+#include "sandbox/exec_elsewhere.h"
 #include "sandbox/exec_relay.h"
 #include "sandbox/memory_file.h"
 #include "sandbox/run.h"
@@ -191,10 +192,13 @@ static int exit_status(const struct exec_options *o, const struct exec_end *end,
 int exec_client_run(const struct exec_options *o, struct err *e)
 {
 	struct exec_hello h = {.magic = EXEC_MAGIC};
-	_cleanup_fd_ int connection = client_connect(o->name, EXEC_SOCKET, e);
+	_cleanup_fd_ int connection = -1;
 	struct exec_end end;
 	int rc;
 
+	if (!exec_elsewhere_is_inside(o->name) && exec_elsewhere_run(o, e) < 0)
+		return EXIT_SANDGATE;
+	connection = client_connect(o->name, EXEC_SOCKET, e);
 	if (connection < 0 || send_request(connection, o, &h, e))
 		return EXIT_SANDGATE;
 	*e->text = 0;

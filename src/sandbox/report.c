@@ -4,6 +4,7 @@
 
 #include "audit/refusals.h"
 #include "gate/counted.h"
+#include "sandbox/exec_elsewhere.h"
 #include "sandbox/summary.h"
 #include "sandbox/supervisor.h"
 
@@ -224,6 +225,8 @@ json_t *report_answer(void *ctx, const json_t *request, const struct ucred *who)
 		return live_policy_change(ctx, request, who);
 	if (op && strcmp(op, "pcap") == 0)
 		return capture_link_answer_start(ctx, request, who);
+	if (op && strcmp(op, "exec") == 0)
+		return exec_elsewhere_answer(ctx, request);
 	if (op && strcmp(op, "stop") == 0)
 		return supervisor_answer_stop(ctx, request);
 	return json_pack("{s:s}", "error", "this version does not know that request");
