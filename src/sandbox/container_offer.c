@@ -148,7 +148,11 @@ int container_offer_take(int listener, const char *ticket, struct container_offe
 int container_offer_answer(const struct container_offer *o, const struct err *refusal)
 {
 	struct offer_answer a = {.magic = OFFER_MAGIC};
+	char octet;
 
+	/* An end of a connection with something unread takes the answer away as well. */
+	while (recv(o->connection, &octet, sizeof(octet), MSG_DONTWAIT) > 0)
+		;
 	if (refusal)
 		a.refusal = *refusal;
 	return exec_send(o->connection, &a, sizeof(a), NULL, 0);
