@@ -106,15 +106,18 @@ static int take_word(struct args *a, char *const *argv, size_t at, struct err *e
 	return 0;
 }
 
+int args_no_command(const struct command *c, struct err *e)
+{
+	return err_set(e, "%s: no command to run; put it after \"--\": sandgate %s ... -- COMMAND",
+		       c->name, c->name);
+}
+
 static int check_counts(const struct args *a, struct err *e)
 {
 	const struct command *c = a->command;
 
-	if (c->takes_command && (!a->rest || !a->rest[0]))
-		return err_set(e,
-			       "%s: no command to run; put it after \"--\": sandgate %s ... -- "
-			       "COMMAND",
-			       c->name, c->name);
+	if (c->needs_command && (!a->rest || !a->rest[0]))
+		return args_no_command(c, e);
 	if (a->n_words < c->fewest)
 		return err_set(e, "%s: an argument is missing; see \"sandgate help %s\"", c->name,
 			       c->name);

@@ -50,6 +50,9 @@ int args_parse(const struct command *c, char *const *argv, struct args *out,
 	       struct err *e) sg_must_check;
 void args_free(struct args *a);
 
+/* The message of one that wants a command after "--", and has none. -1. */
+int args_no_command(const struct command *c, struct err *e);
+
 /* The same by its name; without values when the command has no such option. */
 const struct args_values *args_named(const struct args *a, const char *option);
 

@@ -27,7 +27,7 @@ static int run_with(const struct args *a, const struct sources *s)
 		.policy = &built.policy,
 		.sources = s,
 		.policy_file = args_value(a, RUN_POLICY),
-		.argv = a->rest,
+		.argv = run_words_command(a),
 		.written = a->written,
 		.n_written = a->n_written,
 	};
@@ -67,7 +67,8 @@ int cmd_run(const struct args *a)
 	struct err e;
 	int status;
 
-	if (run_words_check_name("--name", args_value(a, RUN_NAME), &e) || run_words_check(a, &e))
+	if (run_words_check_name("--name", args_value(a, RUN_NAME), &e) || run_words_check(a, &e) ||
+	    run_words_check_command(a, &e))
 		return cli_fail(EXIT_USAGE, &e);
 	if (sources_read(&s, &e))
 		return cli_fail(EXIT_SANDGATE, &e);

@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "cli/known.h"
 #include "cli/pcap_words.h"
+#include "cli/run_words.h"
 #include "cli/sandbox_policy.h"
 #include "cli/stored.h"
 #include "sandbox/engine.h"
@@ -182,7 +183,7 @@ int run_stored(const struct args *a, const char *name, const struct sources *s)
 		return cli_fail(status, &e);
 	st.o.pcap = pcap.request;
 	st.o.quiet = args_has(a, RUN_QUIET);
-	st.o.argv = a->rest;
+	st.o.argv = run_words_command(a);
 	st.o.written = a->written;
 	st.o.n_written = a->n_written;
 	status = sandbox_run(&st.o);

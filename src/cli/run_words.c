@@ -55,6 +55,22 @@ int run_words_check(const struct args *a, struct err *e)
 	return o.engine->words ? o.engine->words(&o, e) : 0;
 }
 
+char *const *run_words_command(const struct args *a)
+{
+	static char *const none[] = {NULL};
+
+	return a->rest ? a->rest : none;
+}
+
+int run_words_check_command(const struct args *a, struct err *e)
+{
+	const struct engine_class *engine = engine_find(value(a, "engine"), e);
+
+	if (!engine)
+		return -1;
+	return engine->alone || *run_words_command(a) ? 0 : args_no_command(a->command, e);
+}
+
 struct policy_words run_words_policy(const struct args *a)
 {
 	return (struct policy_words){

@@ -14,6 +14,12 @@ int run_words_check_name(const char *option, const char *name, struct err *e) sg
 int run_words_check(const struct args *a, struct err *e) sg_must_check;
 int run_words_check_env(const char *const *env, struct err *e) sg_must_check;
 
+/* What stands after "--", or an empty list. */
+char *const *run_words_command(const struct args *a);
+
+/* Is a command there, where the engine wants one? 0 or -1 with the message. */
+int run_words_check_command(const struct args *a, struct err *e) sg_must_check;
+
 /* For run_policy_build(); borrows from the arguments. */
 struct policy_words run_words_policy(const struct args *a);
 

@@ -16,6 +16,7 @@
 static const struct engine_class *const classes[] = {
 	&engine_bwrap,
 	&engine_podman,
+	&engine_qemu,
 	&engine_attached,
 };
 
@@ -23,7 +24,6 @@ static const struct engine_class *const classes[] = {
 static const struct {
 	const char *name, *instead;
 } elsewhere[] = {
-	{"qemu", "not in this version; leave it out for bwrap"},
 	{"docker", "a container of docker is not started by sandgate; see sandgate attach"},
 	{"containerd", "a container of containerd is not started by sandgate; see sandgate attach"},
 	{"netns", "a namespace that is there already is put behind a gate by sandgate attach"},

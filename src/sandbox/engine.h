@@ -74,6 +74,7 @@ struct engine_class {
 	enum airlock_link link;
 	bool chosen; /* --engine may name it */
 	bool kept;   /* a sandbox of it may be kept, and started again */
+	bool alone;  /* it runs without a command: it has its own, and takes words for it */
 
 	/* Options that go with it, or not: 0, or -1 with the message. NULL: all go. */
 	int (*words)(const struct run_options *o, struct err *e);
@@ -108,6 +109,8 @@ struct engine_class {
 	 * and may have "cwd" and "env". NULL with the message. */
 	json_t *(*exec)(struct supervisor *s, const json_t *request, struct err *e);
 	const char *no_exec; /* where there is neither: why not, and what to do */
+	/* Frames of the sandbox's that were refused before they came to the airlock. May be NULL. */
+	uint64_t (*noise)(const struct engine *g);
 	/* Beside the first line that is said, and beside the closing summary. May be NULL. */
 	void (*say_start)(const struct supervisor *s);
 	void (*say_end)(struct supervisor *s);
@@ -115,7 +118,8 @@ struct engine_class {
 	void (*close)(struct engine *g);
 };
 
-extern const struct engine_class engine_bwrap, engine_podman, engine_attached;
+extern const struct engine_class engine_bwrap, engine_podman, engine_qemu, engine_attached, engine_awaited;
+extern const struct engine_class engine_vm, engine_link; /* of `sandgate vm-net` */
 
 /* The class of a name as --engine gives it, NULL for the default. NULL with the message. */
 const struct engine_class *engine_find(const char *name, struct err *e);
