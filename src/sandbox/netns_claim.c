@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/netns_claim.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -64,28 +66,56 @@ static bool says(const struct search *s, const char *name, const char *kind)
 	return strcmp(text, s->wanted) == 0;
 }
 
-static void look_at(void *ctx, const char *name)
+static bool lives(const struct registry *r, const char *name)
 {
-	struct search *s = ctx;
+	int dir = registry_open_sandbox(r, name);
 
-	if (strcmp(name, s->own) != 0 &&
-	    (says(s, name, NETNS_CLAIM_SANDBOX) || says(s, name, NETNS_CLAIM_AIRLOCK)))
-		snprintf(s->found, sizeof(s->found), "%s", name);
+	if (dir >= 0)
+		close(dir);
+	return dir >= 0;
 }
 
-/* Fills found. 0 or -1 with the message. */
-static int search(struct search *s, struct registry *r, int netns, struct err *e)
+static void look(struct search *s, DIR *d)
 {
+	struct dirent *entry;
+
+	while ((entry = readdir(d))) {
+		const char *name = entry->d_name;
+
+		if (strcmp(name, s->own) == 0 || !sandbox_name_valid(name))
+			continue;
+		if ((says(s, name, NETNS_CLAIM_SANDBOX) || says(s, name, NETNS_CLAIM_AIRLOCK)) &&
+		    lives(s->registry, name))
+			snprintf(s->found, sizeof(s->found), "%.*s", SANDBOX_NAME_MAX, name);
+	}
+}
+
+/*
+ * Fills found. 0 or -1 with the message. Not by registry_each(), to which a folder that this very
+ * process has locked looks left over.
+ */
+static int search(struct search *s, const struct registry *r, int netns, struct err *e)
+{
+	int fd = openat(r->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	struct stat st;
 
-	if (fstat(netns, &st) < 0)
-		return err_set(e, "the network namespace: %s", err_why(errno));
-	print(&st, s->wanted);
+	if (!d) {
+		err_set(e, "%s: %s", r->path, err_why(errno));
+		if (fd >= 0)
+			close(fd);
+		return -1;
+	}
 	s->registry = r;
-	return registry_each(r, look_at, s, e);
+	if (fstat(netns, &st) == 0) {
+		print(&st, s->wanted);
+		look(s, d);
+	}
+	closedir(d);
+	return 0;
 }
 
-int netns_claim_check(struct runtime_dir *d, int netns, struct err *e)
+int netns_claim_check(const struct runtime_dir *d, int netns, struct err *e)
 {
 	struct search s = {.own = d->name};
 

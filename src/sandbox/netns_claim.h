@@ -22,7 +22,7 @@ void netns_claim_note_airlock(const struct runtime_dir *d, pid_t keeper);
  * After it was noted: 0 when it is no other sandbox's of this person, -1 with the message. Of two
  * at the same moment both may be refused.
  */
-int netns_claim_check(struct runtime_dir *d, int netns, struct err *e) sg_must_check;
+int netns_claim_check(const struct runtime_dir *d, int netns, struct err *e) sg_must_check;
 
 /*
  * The sandbox of this person that a namespace belongs to: 1 and its name, 0 when it is none's, -1
