@@ -9,7 +9,6 @@
 #include <sys/socket.h>
 
 #include "airlock/capture_ring.h"
-#include "airlock/link.h"
 
 static bool make_ring(int fd)
 {
@@ -27,11 +26,11 @@ static bool make_ring(int fd)
 }
 
 /* Bound before the device is up, the socket has ENETDOWN to tell; it hears all the same. */
-static bool bind_to_link(int fd)
+static bool bind_to_link(int fd, uint32_t link)
 {
 	const struct sockaddr_ll all = {.sll_family = AF_PACKET,
 					.sll_protocol = htons(ETH_P_ALL),
-					.sll_ifindex = LINK_INDEX_LINK0};
+					.sll_ifindex = (int)link};
 	int down;
 	socklen_t n = sizeof(down);
 
@@ -39,14 +38,14 @@ static bool bind_to_link(int fd)
 	       getsockopt(fd, SOL_SOCKET, SO_ERROR, &down, &n) == 0;
 }
 
-int capture_open(void)
+int capture_open(uint32_t link)
 {
 	/* Protocol 0 hears nothing before it is bound. */
 	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), error;
 
 	if (fd < 0)
 		return -errno;
-	if (make_ring(fd) && bind_to_link(fd))
+	if (make_ring(fd) && bind_to_link(fd, link))
 		return fd;
 	error = -errno;
 	close(fd);

@@ -34,6 +34,7 @@
 #include <sys/wait.h>
 
 #include "airlock/capture.h"
+#include "airlock/door0.h"
 #include "airlock/door_process.h"
 #include "airlock/gate_side.h"
 #include "airlock/layout.h"
@@ -68,6 +69,7 @@ struct keeper {
 	struct helper side;   /* makes the sandbox's end of the link, and becomes the door */
 	struct helper door;   /* AIRLOCK_HANDED: in the airlock */
 	struct helper loader; /* loads the rules */
+	uint32_t door0;	      /* its index; 0: there is none */
 	struct airlock_message ready; /* collects what the supervisor gets */
 	struct nl route, netfilter;
 };
@@ -263,9 +265,9 @@ static int make_tap(struct keeper *k, struct err *e)
 	return run_links(k, e);
 }
 
-static int open_capture(struct airlock_message *m, struct err *e)
+static int open_capture(const struct keeper *k, struct airlock_message *m, struct err *e)
 {
-	m->fds[SLOT_CAPTURE] = capture_open();
+	m->fds[SLOT_CAPTURE] = capture_open(k->plan.link0_index);
 	return m->fds[SLOT_CAPTURE] < 0 ? err_set(e, "cannot open a packet socket: %s",
 						  strerror(-m->fds[SLOT_CAPTURE]))
 					: 0;
@@ -283,7 +285,7 @@ static int make_link(struct keeper *k, struct err *e)
 
 	if (make[k->plan.link](k, e) < 0)
 		return -1;
-	return k->plan.capture ? open_capture(&k->ready, e) : 0;
+	return k->plan.capture ? open_capture(k, &k->ready, e) : 0;
 }
 
 static int configure_link(struct keeper *k, struct err *e)
@@ -324,7 +326,9 @@ static int finish_helpers(struct keeper *k, struct err *e)
 	/* The other end is not up before the engine has moved it. */
 	if (k->plan.link == AIRLOCK_HANDED)
 		return 0;
-	error = link_await_carrier(&k->route, LINK_INDEX_LINK0);
+	if (k->plan.inbound && door0_configure(&k->route, &k->plan, &k->door0, e) < 0)
+		return -1;
+	error = link_await_carrier(&k->route, k->plan.link0_index);
 	return error < 0 ? missing_link(k->route.failed, -error, e) : 0;
 }
 
@@ -456,7 +460,7 @@ static void capture(struct keeper *k)
 	struct airlock_message m;
 
 	airlock_message_init(&m, MESSAGE_CAPTURED);
-	if (open_capture(&m, &m.err) < 0) {
+	if (open_capture(k, &m, &m.err) < 0) {
 		airlock_message_close_fds(&m);
 		m.kind = MESSAGE_FAILED;
 	}
@@ -471,7 +475,9 @@ static void leave(struct keeper *k) sg_noreturn;
 static void leave(struct keeper *k)
 {
 	if (is_placed(k)) {
-		link_delete(&k->route, LINK_INDEX_LINK0);
+		link_delete(&k->route, k->plan.link0_index);
+		if (k->door0)
+			link_delete(&k->route, k->door0);
 		_exit(nl_run(&k->route) < 0);
 	}
 	_exit(0);

@@ -15,6 +15,9 @@
 #define AIRLOCK_MARK_GATE   1 /* to tun0; when the gate is gone, refused */
 #define AIRLOCK_MARK_SOCKET 2 /* to a transparent socket here, whatever the address */
 #define AIRLOCK_MARK_STRAY  3 /* TCP without a socket: looked up once more, then refused */
+/* Where a device became the door of what is opened from outside (door0.c); 4 is a table as well. */
+#define AIRLOCK_MARK_DOOR    4 /* an answer of the sandbox's: out by door0 */
+#define AIRLOCK_MARK_SANDBOX 5 /* from door0, let in: to link0 */
 
 #define AIRLOCK_TUN_QUEUE 4096
 /*

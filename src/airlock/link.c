@@ -13,6 +13,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "airlock/missing.h"
 #include "base/clock.h"
 
 const uint8_t link_mac_gate[LINK_MAC_OCTETS] = {0x02, 's', 'g', 0, 0, 1};
@@ -98,17 +99,10 @@ void link_up(struct nl *n, uint32_t index)
 	i->ifi_change = IFF_UP;
 }
 
-void link_up_tun(struct nl *n, uint32_t mtu, uint32_t queue)
+static void put_accept_local(struct nlmsghdr *h)
 {
-	struct nlmsghdr *h;
 	struct nlattr *spec, *inet, *conf;
-	struct ifinfomsg *i;
 
-	i = begin_link(n, &h, RTM_NEWLINK, 0, LINK_INDEX_TUN0, "set the tun device up");
-	i->ifi_flags = IFF_UP;
-	i->ifi_change = IFF_UP;
-	mnl_attr_put_u32(h, IFLA_MTU, mtu);
-	mnl_attr_put_u32(h, IFLA_TXQLEN, queue);
 	spec = mnl_attr_nest_start(h, IFLA_AF_SPEC);
 	inet = mnl_attr_nest_start(h, AF_INET);
 	conf = mnl_attr_nest_start(h, IFLA_INET_CONF);
@@ -116,6 +110,38 @@ void link_up_tun(struct nl *n, uint32_t mtu, uint32_t queue)
 	mnl_attr_nest_end(h, conf);
 	mnl_attr_nest_end(h, inet);
 	mnl_attr_nest_end(h, spec);
+}
+
+void link_accept_local(struct nl *n, uint32_t index)
+{
+	struct nlmsghdr *h;
+
+	begin_link(n, &h, RTM_SETLINK, 0, index, "set a device's rules");
+	put_accept_local(h);
+}
+
+void link_move(struct nl *n, uint32_t index, const char *name, int netns, uint32_t wanted)
+{
+	struct nlmsghdr *h;
+
+	begin_link(n, &h, RTM_NEWLINK, 0, index, "move a device");
+	mnl_attr_put_strz(h, IFLA_IFNAME, name);
+	mnl_attr_put_u32(h, IFLA_NET_NS_FD, (uint32_t)netns);
+	if (wanted != index)
+		mnl_attr_put_u32(h, IFLA_NEW_IFINDEX, wanted);
+}
+
+void link_up_tun(struct nl *n, uint32_t mtu, uint32_t queue)
+{
+	struct nlmsghdr *h;
+	struct ifinfomsg *i;
+
+	i = begin_link(n, &h, RTM_NEWLINK, 0, LINK_INDEX_TUN0, "set the tun device up");
+	i->ifi_flags = IFF_UP;
+	i->ifi_change = IFF_UP;
+	mnl_attr_put_u32(h, IFLA_MTU, mtu);
+	mnl_attr_put_u32(h, IFLA_TXQLEN, queue);
+	put_accept_local(h);
 }
 
 void link_add_address(struct nl *n, uint32_t index, const struct addr *a, uint8_t bits)
@@ -162,6 +188,8 @@ void link_add_route(struct nl *n, const struct link_route *r)
 		m->rtm_flags = RTNH_F_ONLINK;
 		put_addr(h, RTA_GATEWAY, r->gateway);
 	}
+	if (r->source)
+		put_addr(h, RTA_PREFSRC, r->source);
 	mnl_attr_put_u32(h, RTA_TABLE, r->table);
 	mnl_attr_put_u32(h, RTA_OIF, r->index);
 	if (r->metric)
@@ -190,9 +218,46 @@ void link_add_rule(struct nl *n, uint8_t family, uint32_t pref, uint32_t fwmark,
 		mnl_attr_put_u32(h, FRA_FWMARK, fwmark);
 }
 
+void link_add_rule_to(struct nl *n, const struct addr *to, uint32_t pref, uint32_t table)
+{
+	struct nlmsghdr *h = begin_rule(n, RTM_NEWRULE, family_of(to), pref, table);
+	struct fib_rule_hdr *m = mnl_nlmsg_get_payload(h);
+
+	m->dst_len = addr_is_v4(to) ? 32 : 128;
+	put_addr(h, FRA_DST, to);
+}
+
+void link_add_rule_from(struct nl *n, uint8_t family, uint32_t pref, const char *device,
+			uint32_t table)
+{
+	struct nlmsghdr *h = begin_rule(n, RTM_NEWRULE, family, pref, table);
+
+	mnl_attr_put_strz(h, FRA_IIFNAME, device);
+}
+
 void link_delete_rule(struct nl *n, uint8_t family, uint32_t pref, uint32_t table)
 {
 	begin_rule(n, RTM_DELRULE, family, pref, table);
+}
+
+int link_dump(struct nl *n, uint16_t type, uint8_t family, const char *doing, nl_each_fn *fn,
+	      void *ctx)
+{
+	struct nlmsghdr *h = nl_begin(n, type, NLM_F_DUMP, doing);
+	size_t size = type == RTM_GETLINK   ? sizeof(struct ifinfomsg)
+		      : type == RTM_GETADDR ? sizeof(struct ifaddrmsg)
+					    : sizeof(struct rtmsg);
+	struct rtgenmsg *g = mnl_nlmsg_put_extra_header(h, size);
+
+	g->rtgen_family = family;
+	return nl_dump(n, fn, ctx);
+}
+
+int link_run(struct nl *n, struct err *e)
+{
+	int error = nl_run(n);
+
+	return error < 0 ? missing_link(n->failed, -error, e) : 0;
 }
 
 /* True when the answer to RTM_GETLINK describes a device that sends. */

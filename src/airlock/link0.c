@@ -11,7 +11,7 @@ enum { METRIC_LAST = 0x7fffffff };
 enum { PREF_GATE = 10, PREF_SOCKET = 11, PREF_STRAY = 12, PREF_LOCAL = 100 };
 
 /* To a socket here whatever the address; and where the gate's packets go when there is no tun0. */
-static void queue_defaults(struct nl *n, const struct addr *family)
+static void queue_defaults(struct nl *n, const struct airlock_plan *p, const struct addr *family)
 {
 	link_add_route(n, &(struct link_route){.table = AIRLOCK_MARK_SOCKET,
 					       .type = RTN_LOCAL,
@@ -20,7 +20,7 @@ static void queue_defaults(struct nl *n, const struct addr *family)
 	link_add_route(n, &(struct link_route){.table = AIRLOCK_MARK_GATE,
 					       .type = RTN_UNICAST,
 					       .metric = METRIC_LAST,
-					       .index = LINK_INDEX_LINK0,
+					       .index = p->link0_index,
 					       .dst = family});
 }
 
@@ -34,35 +34,35 @@ static void queue_rules(struct nl *n, uint8_t family)
 	link_delete_rule(n, family, 0, RT_TABLE_LOCAL);
 }
 
-static void queue_family(struct nl *n, const struct addr *gate, const struct addr *sandbox,
-			 uint8_t bits, uint8_t sandbox_bits)
+static void queue_family(struct nl *n, const struct airlock_plan *p, const struct addr *gate,
+			 const struct addr *sandbox, uint8_t bits, uint8_t sandbox_bits)
 {
 	struct addr to = *sandbox;
 
-	link_add_address(n, LINK_INDEX_LINK0, gate, bits);
+	link_add_address(n, p->link0_index, gate, bits);
 	/* The route of a prefix has no host bits. */
 	if (sandbox_bits == 64)
 		memset(to.b + 8, 0, 8);
 	link_add_route(n, &(struct link_route){.table = RT_TABLE_MAIN,
 					       .type = RTN_UNICAST,
 					       .bits = sandbox_bits,
-					       .index = LINK_INDEX_LINK0,
+					       .index = p->link0_index,
 					       .dst = &to});
-	queue_defaults(n, gate);
+	queue_defaults(n, p, gate);
 	queue_rules(n, addr_is_v4(gate) ? AF_INET : AF_INET6);
 }
 
 /* What a router advertisement comes from, and the way to those who ask for one (RFC 4861, 6.1). */
-static void queue_link_local(struct nl *n)
+static void queue_link_local(struct nl *n, const struct airlock_plan *p)
 {
 	struct addr gate = airlock_address(AIRLOCK_GATE_LINK_LOCAL),
 		    prefix = airlock_address("fe80::");
 
-	link_add_address(n, LINK_INDEX_LINK0, &gate, 64);
+	link_add_address(n, p->link0_index, &gate, 64);
 	link_add_route(n, &(struct link_route){.table = RT_TABLE_MAIN,
 					       .type = RTN_UNICAST,
 					       .bits = 64,
-					       .index = LINK_INDEX_LINK0,
+					       .index = p->link0_index,
 					       .dst = &prefix});
 }
 
@@ -71,11 +71,11 @@ static void queue_v6(struct nl *n, const struct airlock_plan *p)
 {
 	const struct airlock_addresses *a = &p->addresses;
 
-	queue_family(n, &a->gate_v6, &a->sandbox_v6, a->v6_bits, a->v6_prefix ? 64 : 128);
+	queue_family(n, p, &a->gate_v6, &a->sandbox_v6, a->v6_bits, a->v6_prefix ? 64 : 128);
 	if (!a->v6_prefix)
-		link_add_neighbour(n, LINK_INDEX_LINK0, &a->sandbox_v6, p->mac);
+		link_add_neighbour(n, p->link0_index, &a->sandbox_v6, p->mac);
 	if (p->link == AIRLOCK_TAP)
-		queue_link_local(n);
+		queue_link_local(n, p);
 }
 
 void link0_configure(struct nl *n, const struct airlock_plan *p)
@@ -83,9 +83,9 @@ void link0_configure(struct nl *n, const struct airlock_plan *p)
 	const struct airlock_addresses *a = &p->addresses;
 
 	link_up(n, LINK_INDEX_LO);
-	link_up(n, LINK_INDEX_LINK0);
-	queue_family(n, &a->gate_v4, &a->sandbox_v4, a->v4_bits, 32);
-	link_add_neighbour(n, LINK_INDEX_LINK0, &a->sandbox_v4, p->mac);
+	link_up(n, p->link0_index);
+	queue_family(n, p, &a->gate_v4, &a->sandbox_v4, a->v4_bits, 32);
+	link_add_neighbour(n, p->link0_index, &a->sandbox_v4, p->mac);
 	if (p->v6)
 		queue_v6(n, p);
 }

@@ -6,7 +6,7 @@
  *	enters the namespace
  *	takes other ways out away
  *			<- NAMESPACES	the airlock is there, empty
- *	makes the pair
+ *	moves the door, makes the pair
  *	LINK_IS_HERE ->			sets its end up, loads the rules
  *	configures eth0, verifies
  *	SIDE_READY ->
@@ -72,7 +72,7 @@ static int clear_ways_out(struct placer *l, struct err *e)
 {
 	if (l->plan->others == AIRLOCK_OTHERS_REMOVED && way_out_remove(&l->route, 0, e) < 0)
 		return -1;
-	return way_out_verify(&l->route, 0, e);
+	return way_out_verify(&l->route, l->plan->inbound ? l->plan->inbound->index : 0, e);
 }
 
 /*
@@ -99,10 +99,14 @@ static int make_handed_link(struct placer *l, int airlock)
 
 static int make_placed_link(struct placer *l, int airlock)
 {
-	const struct link_end here = {l->plan->device, LINK_INDEX_ETH0, l->plan->mac};
-	const struct link_end there = {"link0", LINK_INDEX_LINK0, link_mac_gate};
+	const struct airlock_plan *p = l->plan;
+	const struct link_end here = {p->device, p->eth0_index, p->mac};
+	const struct link_end there = {"link0", p->link0_index, link_mac_gate};
 
-	link_add_veth(&l->route, &here, &there, airlock, l->plan->mtu);
+	/* It is down from then on, until the rules are in force. */
+	if (p->inbound)
+		link_move(&l->route, p->inbound->index, "door0", airlock, p->eth0_index);
+	link_add_veth(&l->route, &here, &there, airlock, p->mtu);
 	return nl_run(&l->route);
 }
 
@@ -141,7 +145,7 @@ static int place(struct placer *l, struct err *e)
 	l->v6 = l->plan->v6 && sysctl_open_ipv6(l->plan->device);
 	if (eth0_configure(&l->route, l->plan, l->v6, e) < 0)
 		return -1;
-	return way_out_verify(&l->route, LINK_INDEX_ETH0, e);
+	return way_out_verify(&l->route, l->plan->eth0_index, e);
 }
 
 void placer_main(const struct airlock_plan *p, int netns, int keeper, pid_t parent)

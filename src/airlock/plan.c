@@ -47,9 +47,29 @@ static int take_mac(const uint8_t *mac, struct airlock_plan *out, struct err *e)
 	return 0;
 }
 
+/*
+ * The pair that takes the place of another one has its numbers, as far as tun0 leaves them: plugins
+ * that check what they made look at them.
+ */
+static int take_inbound(const struct airlock_inbound *i, struct airlock_plan *out, struct err *e)
+{
+	if (!i || out->link != AIRLOCK_NETNS)
+		return err_set(e, "a door for what is opened from outside needs a device that is "
+				  "there");
+	out->inbound = i;
+	out->mtu = i->mtu;
+	out->eth0_index = i->index == LINK_INDEX_TUN0 ? LINK_INDEX_SPARE_DOOR0 : i->index;
+	if (i->peer > LINK_INDEX_LO && i->peer != out->eth0_index && i->peer != LINK_INDEX_TUN0)
+		out->link0_index = i->peer;
+	else if (out->eth0_index == LINK_INDEX_LINK0)
+		out->link0_index = LINK_INDEX_SPARE_LINK0;
+	return 0;
+}
+
 int airlock_plan_make(const struct airlock_config *c, struct airlock_plan *out, struct err *e)
 {
 	uint32_t mtu = c->link == AIRLOCK_TAP ? AIRLOCK_TAP_MTU : AIRLOCK_MTU;
+	const uint8_t *mac = c->mac ? c->mac : link_mac_sandbox;
 
 	*out = (struct airlock_plan){
 		.link = c->link,
@@ -61,14 +81,19 @@ int airlock_plan_make(const struct airlock_config *c, struct airlock_plan *out, 
 		.gid = c->gid,
 		.addresses = c->addresses ? *c->addresses : airlock_usual_addresses(),
 		.mtu = c->mtu ? c->mtu : mtu,
+		.eth0_index = LINK_INDEX_ETH0,
+		.link0_index = LINK_INDEX_LINK0,
 	};
 	if (c->link == AIRLOCK_TAP && !c->addresses)
 		out->addresses.v6_prefix = true;
+	if (c->others == AIRLOCK_OTHERS_INBOUND) {
+		if (take_inbound(c->inbound, out, e) < 0)
+			return -1;
+		mac = c->inbound->mac;
+	}
 	if (out->mtu < MTU_LEAST || out->mtu > AIRLOCK_MTU)
 		return err_set(e, "an MTU of %u octets; take %d to %d", out->mtu, MTU_LEAST,
 			       AIRLOCK_MTU);
-	return take_device(c->device ? c->device : "eth0", out, e) ||
-			       take_mac(c->mac ? c->mac : link_mac_sandbox, out, e)
-		       ? -1
-		       : 0;
+	return take_device(c->device ? c->device : "eth0", out, e) || take_mac(mac, out, e) ? -1
+											    : 0;
 }

@@ -38,23 +38,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "airlock/layout.h"
-
-#define TEXT_OF(x) #x
-#define TEXT(x)	   TEXT_OF(x)
-#define TABLE	   "sandgate"
-#define TO_GATE	   "meta mark set " TEXT(AIRLOCK_MARK_GATE)
-#define TO_SOCKET  "meta mark set " TEXT(AIRLOCK_MARK_SOCKET)
-#define STRAY	   "meta mark " TEXT(AIRLOCK_MARK_STRAY)
-#define PURE_SYN   "tcp flags & (fin | syn | rst | ack) == syn"
-#define NEIGHBOUR  "ip6 hoplimit 255 icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert }"
-#define PORT	   TEXT(AIRLOCK_TPROXY_PORT)
-#define SOLICIT	   "ip6 hoplimit 255 icmpv6 type nd-router-solicit"
-/* Stand for what the plan says, see write_value(). */
-#define SANDBOX4 "$4"
-#define SANDBOX6 "$6"
-#define GATE4	 "$g"
-#define MAC	 "$m"
+#include "airlock/rules_door.h"
+#include "airlock/rules_text.h"
 
 /*
  * `ether type` is not left to be implied: it is what tells a tagged frame from a bare one. And
@@ -71,9 +56,9 @@ static const char *const rules[] = {
 	"type filter hook ingress device \"link0\" priority 0; policy drop",
 	"counter name frames",
 	"ether saddr != " MAC " counter name noise drop",
-	"ether type ip meta pkttype host ip saddr " SANDBOX4
+	"ether type ip meta pkttype host ip saddr " ALL4
 	" ip daddr != { 0.0.0.0/8, 127.0.0.0/8, 224.0.0.0/4, 255.255.255.255 } accept",
-	"6ether type ip6 meta pkttype host ip6 saddr " SANDBOX6
+	"6ether type ip6 meta pkttype host ip6 saddr " ALL6
 	" ip6 daddr != { ::/127, fe80::/10, ff00::/8 } accept",
 	"ether type arp arp operation { request, reply } arp saddr ip { 0.0.0.0, " SANDBOX4
 	" } accept",
@@ -130,7 +115,37 @@ static const char *const rules[] = {
 	"}",
 };
 
-enum { RULES_OCTETS = 8192 };
+enum { RULES_OCTETS = 16384 };
+
+static int write_first(char *to, size_t n, bool v4, const struct airlock_addresses *a)
+{
+	char text[ADDR_TEXT_MAX];
+
+	if (v4)
+		return snprintf(to, n, "%s", addr_format(&a->sandbox_v4, text));
+	return snprintf(to, n, a->v6_prefix ? "%s/%u" : "%s", addr_format(&a->sandbox_v6, text),
+			a->v6_bits);
+}
+
+/* More than one is a set. */
+static int write_all(char *to, size_t n, bool v4, const struct airlock_plan *p)
+{
+	const struct airlock_inbound *i = p->inbound;
+	char text[ADDR_TEXT_MAX];
+	size_t at;
+
+	if (!i)
+		return write_first(to, n, v4, &p->addresses);
+	at = (size_t)snprintf(to, n, "{ ");
+	at += (size_t)write_first(to + at, n - at, v4, &p->addresses);
+	for (size_t k = 0; k < i->n_addresses && at < n; k++) {
+		const struct addr *one = &i->addresses[k].addr;
+
+		if (addr_is_v4(one) == v4 && !plan_is_first_address(p, one))
+			at += (size_t)snprintf(to + at, n - at, ", %s", addr_format(one, text));
+	}
+	return (int)at + (at < n ? snprintf(to + at, n - at, " }") : 0);
+}
 
 /* Length of the value that a letter after $ stands for. */
 static int write_value(char *to, size_t n, char letter, const struct airlock_plan *p)
@@ -141,12 +156,15 @@ static int write_value(char *to, size_t n, char letter, const struct airlock_pla
 
 	switch (letter) {
 	case '4':
-		return snprintf(to, n, "%s", addr_format(&a->sandbox_v4, text));
 	case '6':
-		return snprintf(to, n, a->v6_prefix ? "%s/%u" : "%s",
-				addr_format(&a->sandbox_v6, text), a->v6_bits);
+		return write_first(to, n, letter == '4', a);
+	case 'a':
+	case 'b':
+		return write_all(to, n, letter == 'a', p);
 	case 'g':
 		return snprintf(to, n, "%s", addr_format(&a->gate_v4, text));
+	case 'h':
+		return snprintf(to, n, "%s", addr_format(&a->gate_v6, text));
 	case 'm':
 		return snprintf(to, n, "%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3],
 				m[4], m[5]);
@@ -181,18 +199,28 @@ static size_t write_line(char *to, size_t n, const char *line, const struct airl
 	return at;
 }
 
+static size_t write_lines(char *to, size_t n, const char *const *lines, size_t n_lines,
+			  const struct airlock_plan *p)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < n_lines; i++) {
+		const char *line = wanted(lines[i], p);
+
+		if (line)
+			at += write_line(to + at, n - at, line, p);
+	}
+	to[at] = '\0';
+	return at;
+}
+
 /* The rules as nft reads them. */
 static void write_rules(char out[RULES_OCTETS], const struct airlock_plan *p)
 {
-	size_t n = 0;
+	size_t n = write_lines(out, RULES_OCTETS, rules, sg_array_len(rules), p);
 
-	for (size_t i = 0; i < sg_array_len(rules); i++) {
-		const char *line = wanted(rules[i], p);
-
-		if (line)
-			n += write_line(out + n, RULES_OCTETS - n, line, p);
-	}
-	out[n] = '\0';
+	if (p->inbound)
+		write_lines(out + n, RULES_OCTETS - n, rules_door, rules_door_n, p);
 }
 
 /* nft says which rule the kernel refused; its modules are named after what the rule uses. */
@@ -201,6 +229,7 @@ static int explain(const char *said, struct err *e)
 	const char *module = strstr(said, "tproxy")   ? "nft_tproxy"
 			     : strstr(said, "socket") ? "nft_socket"
 			     : strstr(said, "reject") ? "nft_reject_inet"
+			     : strstr(said, "ct ")    ? "nft_ct"
 						      : "nf_tables";
 	int length = (int)strcspn(said, "\n");
 

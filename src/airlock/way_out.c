@@ -85,24 +85,13 @@ static int take_device(void *ctx, const struct nlmsghdr *h)
 	return 0;
 }
 
-static int dump(struct nl *n, uint16_t type, uint8_t family, const char *doing, nl_each_fn *fn,
-		void *ctx)
-{
-	struct nlmsghdr *h = nl_begin(n, type, NLM_F_DUMP, doing);
-	struct rtgenmsg *g = mnl_nlmsg_put_extra_header(
-		h, type == RTM_GETLINK ? sizeof(struct ifinfomsg) : sizeof(struct rtmsg));
-
-	g->rtgen_family = family;
-	return nl_dump(n, fn, ctx);
-}
-
 static int list_devices(struct nl *n, struct devices *out, struct err *e)
 {
 	int r = -EINTR;
 
 	for (int i = 0; i < TRIES && r == -EINTR; i++) {
 		out->n = 0;
-		r = dump(n, RTM_GETLINK, AF_UNSPEC, "list the devices", take_device, out);
+		r = link_dump(n, RTM_GETLINK, AF_UNSPEC, "list the devices", take_device, out);
 	}
 	if (r == -E2BIG)
 		return err_set(e, "the namespace has more than %d devices; take most of them away",
@@ -225,7 +214,7 @@ static int verify_routes(struct nl *n, uint32_t link, uint8_t family, struct err
 
 	for (int i = 0; i < TRIES && r == -EINTR; i++) {
 		c = (struct route_check){.link = link};
-		r = dump(n, RTM_GETROUTE, family, "list the routes", take_route, &c);
+		r = link_dump(n, RTM_GETROUTE, family, "list the routes", take_route, &c);
 	}
 	if (r < 0)
 		return missing_link(n->failed, -r, e);
