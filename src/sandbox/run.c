@@ -316,7 +316,7 @@ static int make_all(struct supervisor *s, struct err *e)
  * period of the kernel's. A child that holds copies of them is killed by the end of this process
  * and waits in its place.
  */
-static void leave_slow_closes_behind(void)
+static void leave_slow_closes_behind(const struct supervisor *s)
 {
 	pid_t self = getpid();
 
@@ -325,8 +325,9 @@ static void leave_slow_closes_behind(void)
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != self)
 		_exit(EXIT_SUCCESS);
 	setsid();
-	/* Whoever reads what the command writes is waiting for its end. */
+	/* Whoever reads what the command writes is waiting for its end, as the keeper for its own. */
 	close_range(STDIN_FILENO, STDERR_FILENO, 0);
+	close(s->airlock.control);
 	for (;;)
 		pause();
 }
@@ -334,7 +335,7 @@ static void leave_slow_closes_behind(void)
 static void take_down(struct supervisor *s)
 {
 	if (s->networked)
-		leave_slow_closes_behind();
+		leave_slow_closes_behind(s);
 	control_close(s->control);
 	if (s->exec_door >= 0)
 		close(s->exec_door);
