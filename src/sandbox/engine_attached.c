@@ -6,9 +6,7 @@
  * Theory of operation. Before the airlock is asked for, the namespace is noted as this sandbox's and
  * what leads out of it is listed, to be said. When the gate is ready the namespace is looked at once
  * more, now through sockets in it that stay: they tell of each device and route that comes later
- * (`docker network connect`). Such a device is taken away at once, as at the start; where that cannot
- * be, it is told, logged and shown as long as it is there. Whoever makes devices again and again, or
- * takes the link away, ends the sandbox: closed either way.
+ * (`docker network connect`), and what becomes of those ways.h says.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,22 +17,20 @@
 #include <unistd.h>
 
 #include "airlock/link.h"
-#include "airlock/way_out.h"
 #include "base/name.h"
 #include "policy/inspects.h"
 #include "policy/strings.h"
 #include "sandbox/attach.h"
-#include "sandbox/log_notes.h"
 #include "sandbox/netns.h"
 #include "sandbox/netns_claim.h"
 #include "sandbox/supervisor.h"
+#include "sandbox/ways.h"
 
 enum { SHOWN_HOSTS = 6 };
 
 struct own {
-	int netns; /* the request's */
-	struct netns_watch watch;
-	struct restarts taken; /* devices taken away since */
+	int netns;	  /* the request's */
+	struct ways ways; /* that come later */
 	char removed[NETNS_WAYS_MAX];
 };
 
@@ -66,7 +62,7 @@ static int configure(struct supervisor *s, struct airlock_config *c, struct err 
 	if (!own)
 		return err_set(e, "out of memory");
 	own->netns = r->netns;
-	own->watch = NETNS_WATCH_NONE;
+	own->ways = WAYS_NONE;
 	s->engine.own = own;
 	c->netns = r->netns;
 	c->others = r->others;
@@ -87,10 +83,10 @@ static int start(struct supervisor *s, struct err *e)
 {
 	struct own *own = s->engine.own;
 
-	if (netns_watch_open(request_of(s)->netns, &own->watch, e) ||
-	    netns_watch_verify(&own->watch, LINK_INDEX_ETH0, e))
+	if (ways_open(&own->ways, own->netns, LINK_INDEX_ETH0, e) ||
+	    netns_watch_verify(&own->ways.watch, LINK_INDEX_ETH0, e))
 		return -1;
-	s->engine.watch = own->watch.events;
+	s->engine.watch = own->ways.watch.events;
 	netns_claim_note_airlock(&s->dir, s->airlock.keeper);
 	return 0;
 }
@@ -164,78 +160,20 @@ static void say_start(const struct supervisor *s)
 
 /* --- while it lives --- */
 
-static void tell(struct supervisor *s, const struct err *what)
-{
-	supervisor_say(what);
-	log_note_way_out(s, what);
-}
-
-static void close_way(struct supervisor *s, const char *ways)
-{
-	const struct attach_request *r = request_of(s);
-	struct own *own = s->engine.own;
-	struct err e, why;
-
-	if (!restarts_allow(&own->taken, mono_now())) {
-		err_set(&e,
-			"devices came into the namespace %d times in %d s; the sandbox is ended, "
-			"and its link with it",
-			RESTARTS_MAX + 1, RESTARTS_MS / 1000);
-		supervisor_fail(s, &e);
-		return;
-	}
-	if (netns_take_ways(r->netns, LINK_INDEX_ETH0, &why)) {
-		if (strcmp(s->exposed, ways) == 0)
-			return;
-		snprintf(s->exposed, sizeof(s->exposed), "%s", ways);
-		err_set(&e, "EXPOSED: %s came into the namespace and leads out past the gate: %s",
-			ways, why.text);
-	} else {
-		*s->exposed = 0;
-		err_set(&e,
-			"%s came into the namespace, another way out, and was taken away at once",
-			*ways ? ways : "a route");
-	}
-	tell(s, &e);
-}
-
 static void look(struct supervisor *s)
 {
 	struct own *own = s->engine.own;
-	char ways[NETNS_WAYS_MAX];
-	struct err e;
 
-	if (!netns_watch_hear(&own->watch, LINK_INDEX_ETH0)) {
-		err_set(&e, "the link was taken away from inside of the namespace; the sandbox is "
-			    "ended");
-		supervisor_fail(s, &e);
-		return;
-	}
-	if (netns_watch_verify(&own->watch, LINK_INDEX_ETH0, &e) == 0) {
-		if (*s->exposed) {
-			err_set(&e, "%s no longer leads out of the namespace", s->exposed);
-			*s->exposed = 0;
-			tell(s, &e);
-		}
-		return;
-	}
-	if (way_out_list(&own->watch.ask, LINK_INDEX_ETH0, ways, sizeof(ways), &e) == 0)
-		close_way(s, ways);
-	else
-		supervisor_fail(s, &e);
+	ways_look(&own->ways, s);
 }
 
-/* Deleting the end takes the link away now, and not when the kernel comes to it. */
 static void close_own(struct engine *g)
 {
 	struct own *own = g->own;
-	struct err ignored;
 
 	if (!own)
 		return;
-	if (g->ended && netns_take_ways(own->netns, 0, &ignored))
-		errno = 0;
-	netns_watch_close(&own->watch);
+	ways_close(&own->ways);
 	free(own);
 }
 

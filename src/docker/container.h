@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * container: whose endpoint it is that joins. libnetwork does not say, so dockerd is asked, by its API.
+ */
+#ifndef SG_DOCKER_CONTAINER_H
+#define SG_DOCKER_CONTAINER_H
+
+#include <jansson.h>
+
+#include "base/err.h"
+
+enum { DOCKER_NAME_SIZE = 256 };
+
+struct docker_container {
+	char name[DOCKER_NAME_SIZE];
+	char other[DOCKER_NAME_SIZE]; /* a network that it is on beside this one; "": none */
+};
+
+/*
+ * Asks the dockerd that listens on `socket`, which must be root's. 0 or -1 with the message. Takes no
+ * longer than some seconds.
+ */
+int docker_container_find(const char *socket, const char *network, const char *endpoint,
+			  struct docker_container *out, struct err *e) sg_must_check;
+
+/*
+ * The same from dockerd's two answers, of /networks/ID and /containers/json. Pure.
+ */
+int docker_container_read(const json_t *network, const json_t *containers, const char *endpoint,
+			  struct docker_container *out, struct err *e) sg_must_check;
+
+#endif

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Theory of operation.
+ *
+ * dockerd asks for the device of a container before the container's network namespace exists (20.10),
+ * or after (later ones); what the answer names it moves there itself, with the addresses that its
+ * IPAM gave. So the gate is made with the end of its link in this namespace, under a name made from
+ * the endpoint's. There it has no address and is down; its other end is the airlock. A container
+ * that starts has no other link, or none at all.
+ *
+ * What can be told at once is checked before anything is made: whether dockerd asks names past the
+ * gate (daemon.h), and whether the container is on another network as well, which would be another
+ * way out. One that is joined later is the supervisor's to see.
+ *
+ * A job makes the gate, or ends it. The endpoint is busy meanwhile, so its record stays.
+ */
+#include "docker/join.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "docker/container.h"
+#include "docker/daemon.h"
+#include "docker/job.h"
+#include "docker/ports.h"
+#include "docker/routes.h"
+#include "policy/permission.h"
+#include "sandbox/attach.h"
+#include "sandbox/definition.h"
+#include "sandbox/runtime_dir.h"
+
+enum { DEVICE_DIGITS = 12 }; /* of the endpoint's id: with "sg" the name of a device */
+
+struct work {
+	struct docker_driver *driver;
+	struct docker_endpoint *endpoint; /* busy */
+	struct docker_call *call;
+	bool forget;			      /* DeleteEndpoint */
+	const struct docker_network *network; /* as it is when the child is forked */
+	struct attach_publish *publish;
+	size_t n_publish;
+};
+
+static void free_work(struct work *w)
+{
+	w->endpoint->busy = false;
+	free(w->publish);
+	free(w);
+}
+
+static struct work *new_work(struct docker_driver *d, struct docker_endpoint *p,
+			     struct docker_call *c, struct err *e)
+{
+	struct work *w = malloc(sizeof(*w));
+
+	if (!w) {
+		err_set(e, "out of memory");
+		return NULL;
+	}
+	*w = (struct work){.driver = d,
+			   .endpoint = p,
+			   .call = c,
+			   .network = docker_networks_find(&d->networks, p->network)};
+	p->busy = true;
+	return w;
+}
+
+static void refuse(struct docker_call *c, const char *what, const struct err *e)
+{
+	docker_driver_say("%s: %s", what, e->text);
+	docker_call_answer(c, docker_refusal(e));
+}
+
+static void device_of(const struct docker_endpoint *p, char out[IFNAMSIZ])
+{
+	snprintf(out, IFNAMSIZ, "sg%.*s", DEVICE_DIGITS, p->id);
+}
+
+/* --- in the child --- */
+
+static struct airlock_addresses addresses_of(const struct docker_network *n,
+					     const struct docker_endpoint *p)
+{
+	struct airlock_addresses a = airlock_usual_addresses();
+
+	if (n->gateway_v4.given) {
+		a.gate_v4 = n->gateway_v4.addr;
+		a.sandbox_v4 = p->v4.addr;
+		a.v4_bits = n->gateway_v4.bits;
+	}
+	if (n->gateway_v6.given) {
+		a.gate_v6 = n->gateway_v6.addr;
+		a.sandbox_v6 = p->v6.addr;
+		a.v6_bits = n->gateway_v6.bits;
+	}
+	return a;
+}
+
+static int attach(const struct work *w, const struct policy *policy, const struct sources *s,
+		  struct err *e)
+{
+	const struct docker_endpoint *p = w->endpoint;
+	struct airlock_addresses addresses = addresses_of(w->network, p);
+	_cleanup_fd_ int here = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	char device[IFNAMSIZ], pcap[PATH_MAX], name[SANDBOX_NAME_SIZE];
+	struct attach_request r = {
+		.name = p->sandbox,
+		.engine = "docker",
+		.netns = here,
+		.awaited = p->key,
+		.alive = -1,
+		.policy = policy,
+		.sources = s,
+		.others = AIRLOCK_OTHERS_REMOVED,
+		.device = device,
+		.addresses = &addresses,
+		.mac = p->mac,
+		.publish = w->publish,
+		.n_publish = w->n_publish,
+	};
+
+	if (here < 0)
+		return err_set(e, "/proc/self/ns/net: %s", err_why(errno));
+	device_of(p, device);
+	if (w->network->pcap) {
+		snprintf(pcap, sizeof(pcap), "%s/%s.pcapng", w->network->pcap, p->sandbox);
+		r.pcap = pcap;
+	}
+	return attach_start(&r, name, e);
+}
+
+static int attach_with_sources(const struct work *w, const struct sources *s, struct err *e)
+{
+	struct policy_sources from = sources_for(s, NULL, NULL);
+	struct policy policy;
+	int rc = policy_parse(span_of_string(w->network->policy), POLICY_JSON,
+			      "the network's policy", &policy, e);
+
+	if (rc == 0)
+		rc = policy_upgrade(&policy, s->catalogue, e);
+	if (rc == 0)
+		rc = policy_resolve(&policy, &from, e);
+	if (rc == 0)
+		rc = attach(w, &policy, s, e);
+	policy_free(&policy);
+	return rc;
+}
+
+static int do_join(void *ctx, struct err *e)
+{
+	struct sources s;
+	int rc;
+
+	if (sources_read(&s, e))
+		return -1;
+	rc = attach_with_sources(ctx, &s, e);
+	sources_free(&s);
+	return rc;
+}
+
+/* 0 also when there is none of that name any more. */
+static int end_sandbox(const char *name, struct err *e)
+{
+	return *name && attach_end(name, e) == -1 ? -1 : 0;
+}
+
+static int do_leave(void *ctx, struct err *e)
+{
+	const struct work *w = ctx;
+
+	return end_sandbox(w->endpoint->sandbox, e);
+}
+
+/* --- join --- */
+
+static json_t *joined(const struct docker_endpoint *p, const struct docker_network *n)
+{
+	char device[IFNAMSIZ], v4[ADDR_TEXT_MAX], v6[ADDR_TEXT_MAX];
+	json_t *routes = json_array();
+	bool made = (!n->gateway_v4.given || docker_routes_add(routes, &n->gateway_v4)) &&
+		    (!n->gateway_v6.given || docker_routes_add(routes, &n->gateway_v6));
+
+	device_of(p, device);
+	if (!made) {
+		json_decref(routes);
+		return NULL;
+	}
+	return json_pack("{s:{s:s, s:s}, s:s, s:s, s:o, s:b}", "InterfaceName", "SrcName", device,
+			 "DstPrefix", "eth", "Gateway",
+			 n->gateway_v4.given ? addr_format(&n->gateway_v4.addr, v4) : "",
+			 "GatewayIPv6",
+			 n->gateway_v6.given ? addr_format(&n->gateway_v6.addr, v6) : "",
+			 "StaticRoutes", routes, "DisableGatewayService", 1);
+}
+
+static void on_joined(void *ctx, int rc, const struct err *said)
+{
+	struct work *w = ctx;
+	struct docker_endpoint *p = w->endpoint;
+	struct docker_network *n = docker_networks_find(&w->driver->networks, p->network);
+	struct err e = *said;
+
+	if (rc == 0 && !n)
+		rc = err_set(&e, "the network has been removed meanwhile");
+	if (rc == 0)
+		rc = docker_endpoints_set(&w->driver->endpoints, p, ENDPOINT_JOINED, &e);
+	if (rc == 0) {
+		docker_driver_say("%s: its gate is ready", p->sandbox);
+		docker_call_answer(w->call, joined(p, n));
+	} else {
+		struct err ignored;
+
+		refuse(w->call, p->sandbox, &e);
+		/* Where that fails the endpoint stays as it is, for Leave or the next start. */
+		if (end_sandbox(p->sandbox, &ignored) == 0 &&
+		    docker_endpoints_set(&w->driver->endpoints, p, ENDPOINT_MADE, &ignored))
+			docker_driver_say("%s", ignored.text);
+	}
+	free_work(w);
+}
+
+static bool is_alive(const char *name)
+{
+	struct registry r;
+	struct err ignored;
+	int fd;
+
+	if (registry_open(&r, false, &ignored))
+		return false;
+	fd = registry_open_sandbox(&r, name);
+	registry_close(&r);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+static bool is_taken(const char *name)
+{
+	struct definition kept;
+	struct err ignored;
+	int rc = is_alive(name) ? 0 : definition_load(name, &kept, &ignored);
+
+	if (rc == 0 && !is_alive(name))
+		definition_free(&kept);
+	return rc != -ENOENT;
+}
+
+/* The container's own name, so that a person finds it; one made from the endpoint where that is none,
+ * or another's. */
+static void choose_name(struct docker_endpoint *p, const char *container)
+{
+	sandbox_name_from_path(container, p->sandbox);
+	if (!sandbox_name_valid(p->sandbox) || is_taken(p->sandbox))
+		snprintf(p->sandbox, sizeof(p->sandbox), "docker-%.*s", DEVICE_DIGITS, p->id);
+}
+
+static json_t *ports_json(const struct work *w)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < w->n_publish; i++) {
+		const struct attach_publish *p = &w->publish[i];
+		char host[ADDR_TEXT_MAX];
+
+		json_array_append_new(list, json_pack("{s:i, s:i, s:s, s:i, s:i}", "Proto",
+						      IPPROTO_TCP, "Port", p->sandbox, "HostIP",
+						      addr_format(&p->host.addr, host), "HostPort",
+						      p->host.port, "HostPortEnd", p->host.port));
+	}
+	return list;
+}
+
+static int check_container(const struct docker_driver *d, const struct docker_message *m,
+			   struct docker_container *c, struct err *e)
+{
+	if (docker_container_find(d->config->docker_socket, m->network, m->endpoint, c, e))
+		return err_prefix(e, "which networks the container is on cannot be told");
+	if (!*c->other)
+		return 0;
+	return err_set(e,
+		       "the container %s is on the network %s as well, which is a way out past the "
+		       "gate; docker network disconnect %s %s",
+		       c->name, c->other, c->other, c->name);
+}
+
+/* What is asked again after an answer that did not arrive. */
+static bool is_joined_already(const struct docker_endpoint *p, const struct docker_message *m)
+{
+	char device[IFNAMSIZ];
+
+	device_of(p, device);
+	return p->state == ENDPOINT_JOINED && strcmp(p->key, m->key) == 0 && is_alive(p->sandbox) &&
+	       if_nametoindex(device) != 0;
+}
+
+static int prepare(struct work *w, const struct docker_message *m, struct err *e)
+{
+	struct docker_endpoint *p = w->endpoint;
+	struct docker_container container;
+
+	if (p->state != ENDPOINT_MADE)
+		return err_set(e, "the endpoint has a sandbox, %s, already", p->sandbox);
+	if (docker_daemon_check(docker_call_peer(w->call), e) ||
+	    check_container(w->driver, m, &container, e) ||
+	    docker_ports_choose(m->ports, m->n_ports, &w->publish, &w->n_publish, e))
+		return -1;
+	choose_name(p, container.name);
+	strcpy(p->key, m->key);
+	json_decref(p->ports);
+	p->ports = ports_json(w);
+	return docker_endpoints_set(&w->driver->endpoints, p, ENDPOINT_JOINING, e);
+}
+
+void docker_join(struct docker_driver *d, struct docker_endpoint *p, const struct docker_message *m,
+		 struct docker_call *c)
+{
+	struct err e = {""};
+	struct work *w;
+
+	if (is_joined_already(p, m)) {
+		docker_call_answer(c, joined(p, docker_networks_find(&d->networks, p->network)));
+		return;
+	}
+	w = new_work(d, p, c, &e);
+	if (!w) {
+		refuse(c, "a container joins", &e);
+		return;
+	}
+	if (prepare(w, m, &e) == 0 && docker_job_start(d->loop, do_join, on_joined, w, &e) == 0)
+		return;
+	refuse(c, "a container joins", &e);
+	if (p->state == ENDPOINT_JOINING &&
+	    docker_endpoints_set(&d->endpoints, p, ENDPOINT_MADE, &e))
+		docker_driver_say("%s", e.text);
+	free_work(w);
+}
+
+/* --- leave --- */
+
+static int after_leave(struct docker_driver *d, struct docker_endpoint *p, bool forget,
+		       struct err *e)
+{
+	return forget ? docker_endpoints_remove(&d->endpoints, p, e)
+		      : docker_endpoints_set(&d->endpoints, p, ENDPOINT_MADE, e);
+}
+
+static void on_left(void *ctx, int rc, const struct err *said)
+{
+	struct work *w = ctx, done = *w;
+	char name[SANDBOX_NAME_SIZE];
+	struct err e = *said;
+
+	strcpy(name, w->endpoint->sandbox);
+	free_work(w);
+	if (rc == 0)
+		rc = after_leave(done.driver, done.endpoint, done.forget, &e);
+	if (rc)
+		refuse(done.call, name, &e);
+	else
+		docker_call_answer(done.call, json_object());
+}
+
+static int begin_leave(struct docker_driver *d, struct docker_endpoint *p, bool forget,
+		       struct docker_call *c, struct err *e)
+{
+	struct work *w;
+
+	if (docker_endpoints_set(&d->endpoints, p, ENDPOINT_LEAVING, e))
+		return -1;
+	w = new_work(d, p, c, e);
+	if (!w)
+		return -1;
+	w->forget = forget;
+	if (docker_job_start(d->loop, do_leave, on_left, w, e) == 0)
+		return 0;
+	free_work(w);
+	return -1;
+}
+
+void docker_leave(struct docker_driver *d, struct docker_endpoint *p, bool forget,
+		  struct docker_call *c)
+{
+	struct err e = {""};
+	int rc;
+
+	if (p->state != ENDPOINT_MADE) {
+		rc = begin_leave(d, p, forget, c, &e);
+	} else {
+		rc = after_leave(d, p, forget, &e);
+		if (rc == 0)
+			docker_call_answer(c, json_object());
+	}
+	if (rc)
+		refuse(c, "a container leaves", &e);
+}
+
+/* --- after a driver before this one --- */
+
+/* Whether the endpoint is for docker to end: its gate stands, or it has none yet. */
+static bool is_still_there(const struct docker_driver *d, const struct docker_endpoint *p)
+{
+	if (p->state == ENDPOINT_MADE)
+		return docker_networks_find(&d->networks, p->network) != NULL;
+	/* The file is there from before a namespace is mounted on it until dockerd lets go of it. */
+	return p->state == ENDPOINT_JOINED && is_alive(p->sandbox) && access(p->key, F_OK) == 0;
+}
+
+static int recover_one(struct docker_driver *d, struct docker_endpoint *p, struct err *e)
+{
+	if (is_still_there(d, p))
+		return 0;
+	if (end_sandbox(p->sandbox, e))
+		return -1;
+	/* A join or a leave that was cut short, dockerd asks for again. */
+	if (p->state == ENDPOINT_JOINING || p->state == ENDPOINT_LEAVING)
+		return docker_endpoints_set(&d->endpoints, p, ENDPOINT_MADE, e);
+	return docker_endpoints_remove(&d->endpoints, p, e);
+}
+
+void docker_recover(struct docker_driver *d)
+{
+	struct docker_endpoint *next;
+	struct err e;
+
+	for (struct docker_endpoint *p = d->endpoints.first; p; p = next) {
+		char name[SANDBOX_NAME_SIZE];
+
+		next = p->next;
+		strcpy(name, p->sandbox);
+		if (recover_one(d, p, &e))
+			docker_driver_say("%s: left by a driver before this one: %s", name, e.text);
+	}
+}
