@@ -150,14 +150,16 @@ void rerun_put(FILE *to, const struct suggestions *s, const struct run_options *
 
 	if (!has_remedy(s))
 		return;
-	fputs("sandgate: to allow it: sandgate run", to);
+	/* A machine is the one other command that ends with this line. */
+	fprintf(to, "sandgate: to allow it: sandgate %s", o->machine ? "vm-net" : "run");
 	put_written(to, net_deny, o);
 	if (net_deny)
 		fputs(" --net deny", to);
 	for (size_t i = 0; i < items.n; i++)
 		fprintf(to, "%s%s", i ? "," : allow_option(o), without_site(items.v[i]));
 	put_host_ports(to, s);
-	fputs(" --", to);
+	if (*o->argv)
+		fputs(" --", to);
 	while (o->argv[n])
 		n++;
 	put_words(to, o->argv, n);
