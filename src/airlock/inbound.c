@@ -274,6 +274,11 @@ struct airlock_addresses inbound_link_addresses(const struct airlock_inbound *i)
 	return a;
 }
 
+uint32_t inbound_eth0_index(const struct airlock_inbound *i)
+{
+	return i->index == LINK_INDEX_TUN0 ? LINK_INDEX_SPARE_DOOR0 : i->index;
+}
+
 const struct addr *inbound_gateway(const struct airlock_inbound *i, bool v4)
 {
 	for (size_t n = 0; n < i->n_routes; n++)

@@ -53,6 +53,9 @@ int inbound_read(int netns, const char *device, struct airlock_inbound *out,
  */
 struct airlock_addresses inbound_link_addresses(const struct airlock_inbound *i);
 
+/* The index of the device that takes its place in the namespace. */
+uint32_t inbound_eth0_index(const struct airlock_inbound *i);
+
 /* The gateway of the default route of that family, or NULL. */
 const struct addr *inbound_gateway(const struct airlock_inbound *i, bool v4);
 

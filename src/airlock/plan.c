@@ -58,7 +58,7 @@ static int take_inbound(const struct airlock_inbound *i, struct airlock_plan *ou
 				  "there");
 	out->inbound = i;
 	out->mtu = i->mtu;
-	out->eth0_index = i->index == LINK_INDEX_TUN0 ? LINK_INDEX_SPARE_DOOR0 : i->index;
+	out->eth0_index = inbound_eth0_index(i);
 	if (i->peer > LINK_INDEX_LO && i->peer != out->eth0_index && i->peer != LINK_INDEX_TUN0)
 		out->link0_index = i->peer;
 	else if (out->eth0_index == LINK_INDEX_LINK0)

@@ -81,10 +81,12 @@ static int configure(struct supervisor *s, struct airlock_config *c, struct err 
 
 static int start(struct supervisor *s, struct err *e)
 {
+	const struct airlock_inbound *i = request_of(s)->inbound;
+	uint32_t link = i ? inbound_eth0_index(i) : LINK_INDEX_ETH0;
 	struct own *own = s->engine.own;
 
-	if (ways_open(&own->ways, own->netns, LINK_INDEX_ETH0, e) ||
-	    netns_watch_verify(&own->ways.watch, LINK_INDEX_ETH0, e))
+	if (ways_open(&own->ways, own->netns, link, e) ||
+	    netns_watch_verify(&own->ways.watch, link, e))
 		return -1;
 	s->engine.watch = own->ways.watch.events;
 	netns_claim_note_airlock(&s->dir, s->airlock.keeper);
