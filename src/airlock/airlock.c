@@ -188,6 +188,9 @@ static void await_leave(const struct airlock *a)
 
 void airlock_close(struct airlock *a)
 {
+	/* Whoever has a copy of it, for slow closes: that is the end of it. */
+	if (a->control >= 0)
+		shutdown(a->control, SHUT_RDWR);
 	close_one(&a->control);
 	if ((a->link == AIRLOCK_NETNS || a->link == AIRLOCK_HANDED) && a->keeper_pidfd >= 0)
 		await_leave(a);
