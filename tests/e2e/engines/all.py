@@ -6,6 +6,9 @@ import importlib
 # name: (file of this folder, class)
 _ENGINES = {
     "bwrap": ("bwrap", "Bwrap"),
+    "vm-tap": ("vm", "Tap"),
+    "vm-stream": ("vm", "Stream"),
+    "vm-dgram": ("vm", "Dgram"),
 }
 
 
