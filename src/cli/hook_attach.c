@@ -243,10 +243,12 @@ static int attach_with(const struct container *c, const struct sources *sources,
 	if (rc)
 		return -1;
 	rc = look_for_gate(c, &p.policy, e);
+	if (rc >= 0 && resolver_place(trusted_span(&c->config), e))
+		rc = -1;
 	if (rc == 0)
 		rc = attach(c, sources, &p, e);
 	run_policy_free(&p);
-	return rc < 0 ? -1 : resolver_place(trusted_span(&c->config), e);
+	return rc < 0 ? -1 : 0;
 }
 
 int hook_attach(const struct oci_state *s, struct err *e)

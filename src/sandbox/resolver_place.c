@@ -36,7 +36,7 @@ static bool is_mounted(const json_t *config)
 static int open_in(int root, const char *name, uint64_t flags, uint64_t mode)
 {
 	struct open_how how = {
-		.flags = flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
+		.flags = flags | O_CLOEXEC,
 		.mode = mode,
 		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV,
 	};
@@ -84,7 +84,7 @@ static int put(int root)
 	/* An image without it has no program that would look there. */
 	if (etc < 0)
 		return errno == ENOENT ? 0 : -errno;
-	fd = open_in(root, "etc/resolv.conf", O_RDWR | O_CREAT, 0644);
+	fd = open_in(root, "etc/resolv.conf", O_RDWR | O_CREAT | O_NOCTTY | O_NONBLOCK, 0644);
 	return fd < 0 ? -errno : write_text(fd);
 }
 
