@@ -17,7 +17,8 @@
 
 enum { CONF_MAX = 1024 * 1024 };
 
-static const char of_root[] = "/etc/containers/oci/hooks.d";
+/* What podman reads without being told, root's and any person's. */
+static const char of_all[] = "/usr/share/containers/oci/hooks.d";
 static const char of_person[] = "containers/oci/hooks.d",
 		  conf_of_person[] = "containers/containers.conf";
 
@@ -45,7 +46,7 @@ static int choose_folder(const char *named, char out[PATH_MAX], struct err *e)
 	}
 	if (!person_is_root())
 		return join_config(of_person, out, e);
-	strcpy(out, of_root);
+	strcpy(out, of_all);
 	return 0;
 }
 
@@ -111,7 +112,7 @@ static void say_next(const char *folder, bool named)
 		return;
 	}
 	if (person_is_root()) {
-		printf("Written into %s, which podman reads.\n", folder);
+		printf("Written into %s, which podman reads, whoever starts it.\n", folder);
 		return;
 	}
 	if (join_config(conf_of_person, conf, &ignored))
@@ -120,8 +121,8 @@ static void say_next(const char *folder, bool named)
 		printf("Written into %s, which your podman reads.\n", folder);
 	else
 		printf("Written into %s. Your podman reads it when this is in %s, in the section "
-		       "[engine]:\n\n[engine]\nhooks_dir = [\"%s\"]\n",
-		       folder, other ? other : conf, folder);
+		       "[engine]:\n\n[engine]\nhooks_dir = [\"%s\", \"%s\"]\n",
+		       folder, other ? other : conf, of_all, folder);
 }
 
 int cmd_setup_podman(const struct args *a)
