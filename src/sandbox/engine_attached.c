@@ -89,7 +89,6 @@ static int start(struct supervisor *s, struct err *e)
 	    netns_watch_verify(&own->ways.watch, link, e))
 		return -1;
 	s->engine.watch = own->ways.watch.events;
-	netns_claim_note_airlock(&s->dir, s->airlock.keeper);
 	return 0;
 }
 

@@ -23,6 +23,10 @@
 
 enum { CHILD_MS = 5000, MESSAGE_OCTETS = 32768, HEARD_AT_ONCE = 64 };
 
+static const char of_host[] =
+	"that is the network of the host; a gate is put before a container's, a "
+	"machine's or a namespace's own";
+
 /* --- which one --- */
 
 int netns_open_path(const char *path, struct err *e)
@@ -73,20 +77,6 @@ static bool is_same(int netns, const char *path)
 
 	return fstat(netns, &one) == 0 && stat(path, &other) == 0 && one.st_dev == other.st_dev &&
 	       one.st_ino == other.st_ino;
-}
-
-int netns_check(int netns, struct err *e)
-{
-	if (ioctl(netns, NS_GET_NSTYPE) != CLONE_NEWNET)
-		return err_set(e, "that is no network namespace; ip netns lists those with a name, "
-				  "as /run/netns/NAME");
-	if (is_same(netns, "/proc/1/ns/net"))
-		return err_set(e, "that is the network of the host; a gate is put before a "
-				  "container's, a machine's or a namespace's own");
-	if (is_same(netns, "/proc/self/ns/net"))
-		return err_set(e, "that is the network namespace of sandgate itself; run it from "
-				  "outside of it");
-	return 0;
 }
 
 /* --- in it --- */
@@ -256,6 +246,36 @@ void netns_watch_close(struct netns_watch *w)
 		close(w->events);
 	nl_close(&w->ask);
 	w->events = -1;
+}
+
+/*
+ * Where the first process shows its namespaces to nobody: settings of the machine as a whole are in
+ * the initial namespace alone (net_core_table in net/core/sysctl_net_core.c).
+ */
+static int check_initial(void *ctx, int *fds, struct err *e)
+{
+	bool *initial = ctx;
+
+	*initial = access("/proc/sys/net/core/netdev_max_backlog", F_OK) == 0;
+	return *initial ? err_set(e, "%s", of_host) : 0;
+}
+
+int netns_check(int netns, struct err *e)
+{
+	struct result r = {0};
+	bool initial = false;
+
+	if (ioctl(netns, NS_GET_NSTYPE) != CLONE_NEWNET)
+		return err_set(e, "that is no network namespace; ip netns lists those with a name, "
+				  "as /run/netns/NAME");
+	if (is_same(netns, "/proc/1/ns/net"))
+		return err_set(e, "%s", of_host);
+	if (is_same(netns, "/proc/self/ns/net"))
+		return err_set(e, "that is the network namespace of sandgate itself; run it from "
+				  "outside of it");
+	if (access("/proc/1/ns/net", R_OK) == 0)
+		return 0;
+	return run(netns, &(struct job){check_initial, &initial, 0}, &r, NULL, e);
 }
 
 /* --- from outside --- */

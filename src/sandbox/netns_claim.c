@@ -22,8 +22,6 @@ static void note(const struct runtime_dir *d, const struct stat *st, const char 
 	char text[CLAIM_MAX];
 
 	print(st, text);
-	/* One that is left of a start that failed is this supervisor's own. */
-	unlinkat(d->fd, as, 0);
 	if (symlinkat(text, d->fd, as) < 0)
 		errno = 0;
 }

@@ -23,6 +23,7 @@
 #include "sandbox/broker_watch.h"
 #include "sandbox/exec_door.h"
 #include "sandbox/log_notes.h"
+#include "sandbox/netns_claim.h"
 #include "sandbox/publish_ports.h"
 #include "sandbox/refused.h"
 #include "sandbox/summary.h"
@@ -151,6 +152,7 @@ static int make_gate(struct supervisor *s, struct err *e)
 	if (publish_ports_open(s->options, &s->publish, &s->n_publish, e) ||
 	    airlock_await_ready(&s->airlock, e))
 		return -1;
+	netns_claim_note_airlock(&s->dir, s->airlock.keeper);
 	/* Where there is a log already, the sealer puts the totals right before a gate counts. */
 	if (s->options->lasting && sealer_await_ready(&s->sealer, e))
 		return -1;
@@ -258,7 +260,13 @@ static int make_network(struct supervisor *s, struct err *e)
 {
 	if (!begins_early(s) && s->networked && begin_airlock(s, e))
 		return -1;
-	return s->networked ? airlock_await_namespaces(&s->airlock, e) : 0;
+	if (!s->networked)
+		return 0;
+	if (airlock_await_namespaces(&s->airlock, e))
+		return -1;
+	if (s->airlock.sandbox_netns >= 0)
+		netns_claim_note(&s->dir, s->airlock.sandbox_netns);
+	return 0;
 }
 
 /* An early engine is at work while the airlock is finished and the gate started (engine.h). */
@@ -316,7 +324,7 @@ static int make_all(struct supervisor *s, struct err *e)
  * period of the kernel's. A child that holds copies of them is killed by the end of this process
  * and waits in its place.
  */
-static void leave_slow_closes_behind(const struct supervisor *s)
+static void leave_slow_closes_behind(void)
 {
 	pid_t self = getpid();
 
@@ -325,9 +333,8 @@ static void leave_slow_closes_behind(const struct supervisor *s)
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != self)
 		_exit(EXIT_SUCCESS);
 	setsid();
-	/* Whoever reads what the command writes is waiting for its end, as the keeper for its own. */
+	/* Whoever reads what the command writes is waiting for its end. */
 	close_range(STDIN_FILENO, STDERR_FILENO, 0);
-	close(s->airlock.control);
 	for (;;)
 		pause();
 }
@@ -335,7 +342,7 @@ static void leave_slow_closes_behind(const struct supervisor *s)
 static void take_down(struct supervisor *s)
 {
 	if (s->networked)
-		leave_slow_closes_behind(s);
+		leave_slow_closes_behind();
 	control_close(s->control);
 	if (s->exec_door >= 0)
 		close(s->exec_door);
