@@ -32,6 +32,14 @@ static const struct check checks[] = {
 	{"pipes", false, doctor_pipes},
 	{"locked memory", false, doctor_locked_memory},
 	{"certificates", false, doctor_certificates},
+	{"podman", false, doctor_podman},
+	{"podman rootless", false, doctor_podman_rootless},
+	{"docker", false, doctor_docker},
+	{"docker driver", false, doctor_docker_driver},
+	{"containerd", false, doctor_containerd},
+	{"cni plugin", false, doctor_cni},
+	{"qemu", false, doctor_qemu},
+	{"kvm", false, doctor_kvm},
 };
 
 void finding_ok(struct finding *f, const char *detail, ...)

@@ -61,4 +61,14 @@ void doctor_pipes(struct finding *f);
 void doctor_locked_memory(struct finding *f);
 void doctor_certificates(struct finding *f);
 
+/* doctor_engines.c */
+void doctor_podman(struct finding *f);
+void doctor_podman_rootless(struct finding *f);
+void doctor_docker(struct finding *f);
+void doctor_docker_driver(struct finding *f);
+void doctor_containerd(struct finding *f);
+void doctor_cni(struct finding *f);
+void doctor_qemu(struct finding *f);
+void doctor_kvm(struct finding *f);
+
 #endif

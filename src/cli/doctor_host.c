@@ -3,14 +3,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 
 #include "cli/doctor.h"
+#include "cli/doctor_program.h"
 #include "cli/proc_file.h"
 #include "sandbox/bwrap.h"
 #include "sandbox/runtime_dir.h"
@@ -24,51 +23,20 @@ enum {
 	BWRAP_MINOR = 8, /* --disable-userns */
 };
 
-/*
- * The first line that `bwrap --version` prints, or false. The one that would be used: PATH may
- * begin in a folder that an agent writes.
- */
-static bool bwrap_version(const char *bwrap, char *out, size_t n)
-{
-	char *argv[] = {"bwrap", "--version", NULL}, *no_environment[] = {NULL};
-	posix_spawn_file_actions_t actions;
-	int pipes[2], status = -1, r;
-	ssize_t got = -1;
-	pid_t pid;
-
-	if (pipe2(pipes, O_CLOEXEC))
-		return false;
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, pipes[1], STDOUT_FILENO);
-	r = posix_spawn(&pid, bwrap, &actions, NULL, argv, no_environment);
-	posix_spawn_file_actions_destroy(&actions);
-	close(pipes[1]);
-	if (r == 0) {
-		got = read(pipes[0], out, n - 1);
-		waitpid(pid, &status, 0);
-	}
-	close(pipes[0]);
-	out[got > 0 ? got : 0] = 0;
-	out[strcspn(out, "\n")] = 0;
-	errno = r;
-	return r == 0 && status == 0 && *out;
-}
-
 void doctor_bwrap(struct finding *f)
 {
 	const char *bwrap = bwrap_find();
-	char line[128];
-	int major, minor;
+	struct program_version v;
 
-	if (!bwrap || !bwrap_version(bwrap, line, sizeof(line)))
+	if (!bwrap)
 		finding_bad(f, FINDING_MISSING, "apt-get install bubblewrap",
 			    "no bwrap that runs is in /usr/bin");
-	else if (sscanf(line, "bubblewrap %d.%d", &major, &minor) != 2 ||
-		 (major == BWRAP_MAJOR && minor < BWRAP_MINOR))
+	else if (!doctor_program_version(bwrap, "--version", &v) ||
+		 !program_version_is_at_least(&v, BWRAP_MAJOR, BWRAP_MINOR))
 		finding_bad(f, FINDING_MISSING, "install bubblewrap 0.8 or later",
-			    "%s; 0.8 or later is needed", line);
+			    "%s; 0.8 or later is needed", *v.line ? v.line : bwrap);
 	else
-		finding_ok(f, "%s", line);
+		finding_ok(f, "%s", v.line);
 }
 
 void doctor_runtime_folder(struct finding *f)

@@ -356,7 +356,8 @@ def doctor_says_what_is_missing_and_how_to_get_it():
     assert all(row.keys() == {"check", "status", "required", "detail", "fix"} for row in rows)
     assert {"kernel", "user namespaces", "tun", "airlock", "bubblewrap", "seccomp", "landlock",
             "resolver", "ipv6", "ping", "open files", "pipes", "locked memory",
-            "certificates"} <= {row["check"] for row in rows}
+            "certificates", "podman", "podman rootless", "docker", "docker driver", "containerd",
+            "cni plugin", "qemu", "kvm"} <= {row["check"] for row in rows}
 
     def little():
         resource.setrlimit(resource.RLIMIT_MEMLOCK, (65536, 65536))
@@ -366,9 +367,10 @@ def doctor_says_what_is_missing_and_how_to_get_it():
     assert "memlock" in row["fix"], row
     # Not what PATH begins with, which may be a project's folder.
     with tempfile.TemporaryDirectory() as folder:
-        planted = pathlib.Path(folder, "bwrap")
-        planted.write_text(f"#!/bin/sh\n>{folder}/ran\necho bubblewrap 9.9.9\n")
-        planted.chmod(0o755)
+        for name in "bwrap", "podman", "dockerd", "containerd", "qemu-system-x86_64":
+            planted = pathlib.Path(folder, name)
+            planted.write_text(f"#!/bin/sh\n>{folder}/ran\necho {name} 9.9.9\n")
+            planted.chmod(0o755)
         done = run("doctor", "--json", env={"PATH": f"{folder}:/usr/bin:/bin"})
         assert not pathlib.Path(folder, "ran").exists() and "9.9.9" not in done.stdout, done
 
