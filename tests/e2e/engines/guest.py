@@ -43,12 +43,13 @@ for module in list(sys.modules.values()):
 """
 
 # In the order in which they can be loaded; the kernel may have any of them built in.
-_KERNEL_MODULES = """
+_BUS_MODULES = """
 drivers/virtio/virtio_ring drivers/virtio/virtio drivers/virtio/virtio_mmio
 drivers/virtio/virtio_pci_modern_dev drivers/virtio/virtio_pci_legacy_dev drivers/virtio/virtio_pci
-net/core/failover drivers/net/net_failover drivers/net/virtio_net drivers/char/virtio_console
+drivers/char/virtio_console drivers/block/virtio_blk drivers/acpi/button drivers/input/evdev
 net/packet/af_packet
 """.split()
+_NETWORK_MODULES = "net/core/failover drivers/net/net_failover drivers/net/virtio_net".split()
 
 _ETC = {
     "passwd": "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n",
@@ -75,27 +76,43 @@ done
 for d in $dns; do echo "nameserver $d" >>/etc/resolv.conf; done
 """
 
-# net=dhcp, or net=ADDRESS/LENGTH,GATEWAY,RESOLVER; what agent= names is spoken to: a device.
+# net=dhcp, or net=ADDRESS/LENGTH,GATEWAY,RESOLVER, or net=none; what agent= names is spoken to, a
+# device. With wait=1 the machine stands still before it has looked at its network, until a line comes:
+# what was saved there can go on with another network than it was saved with.
 _INIT = """#!/bin/sh
 export PATH=@PATH@ HOME=/root LANG=C.UTF-8
 mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t devtmpfs dev /dev 2>/dev/null
 mkdir -p /dev/shm; mount -t tmpfs shm /dev/shm; mount -t tmpfs tmp /tmp; mount -t tmpfs run /run
-for m in @MODULES@; do [ ! -e /lib/modules/$m.ko ] || insmod /lib/modules/$m.ko; done
-net=dhcp agent=/dev/vport0p1
-for w in $(cat /proc/cmdline); do case $w in net=*) net=${w#net=} ;; agent=*) agent=${w#agent=} ;; esac; done
+load() { for m; do [ ! -e /lib/modules/$m.ko ] || insmod /lib/modules/$m.ko; done; }
+there() { n=0; while [ ! -e $1 ] && [ $n -lt 500 ]; do usleep 10000; n=$((n + 1)); done; }
+net=dhcp agent=/dev/vport0p1 wait=
+for w in $(cat /proc/cmdline); do
+	case $w in net=*) net=${w#net=} ;; agent=*) agent=${w#agent=} ;; wait=*) wait=${w#wait=} ;; esac
+done
+load @BUS_MODULES@
+there $agent
+until (: <>$agent) 2>/dev/null; do usleep 10000; done
+case $agent in /dev/tty*) stty raw -echo <$agent ;; esac
+exec 3<>$agent
+if [ -n "$wait" ]; then echo waiting >&3; read go <&3; fi
+load @NETWORK_MODULES@
 ip link set lo up
-n=0; while [ ! -e /sys/class/net/eth0 ] && [ $n -lt 100 ]; do usleep 20000; n=$((n + 1)); done
+[ $net = none ] || there /sys/class/net/eth0
+# Nobody else can have its addresses, and a router answers at once.
+for set in accept_dad router_solicitation_delay; do
+	[ ! -e /proc/sys/net/ipv6/conf/eth0/$set ] || echo 0 >/proc/sys/net/ipv6/conf/eth0/$set
+done
 ip link set eth0 up
 case $net in
-dhcp) udhcpc -q -n -i eth0 -t 20 -T 1 -s /etc/dhcp.sh >/dev/kmsg 2>&1 ;;
+dhcp) udhcpc -q -n -i eth0 -t 50 -T 1 -s /etc/dhcp.sh >/dev/kmsg 2>&1 ;;
 none) ;;
 *)
 	a=${net%%,*} r=${net#*,}; g=${r%%,*} d=${r#*,}
 	ip addr add $a dev eth0; ip route add default via $g; echo "nameserver $d" >/etc/resolv.conf
 	;;
 esac
-while [ ! -e $agent ] && [ $n -lt 200 ]; do usleep 20000; n=$((n + 1)); done
-exec 3<>$agent
+n=0
+while [ $net = dhcp ] && [ -z "$(ip -6 route show default)" ] && [ $n -lt 300 ]; do usleep 10000; n=$((n + 1)); done
 python3 -u /agent.py <&3 >&3 2>/dev/kmsg
 poweroff -f
 """
@@ -273,17 +290,24 @@ def _with_trust(pem):
     return tree
 
 
-def initramfs(authority_pem=""):
-    """A cpio archive whose init brings the network up and runs the agent."""
-    tree = _with_trust(authority_pem)
-    _, modules = kernel()
-    names = []
-    for module in _KERNEL_MODULES:
-        path = os.path.join(modules, module + ".ko")
+def _add_modules(tree, modules):
+    """Those that are files; their names."""
+    names, folder = [], kernel()[1]
+    for module in modules:
+        path = os.path.join(folder, module + ".ko")
         if os.path.exists(path):
             names.append(os.path.basename(module))
             tree.file(f"/usr/lib/modules/{names[-1]}.ko", _read(path))
-    tree.file("/init", _INIT.replace("@PATH@", PATH).replace("@MODULES@", " ".join(names)), 0o755)
+    return " ".join(names)
+
+
+def initramfs(authority_pem=""):
+    """A cpio archive whose init brings the network up and runs the agent."""
+    tree = _with_trust(authority_pem)
+    init = _INIT.replace("@PATH@", PATH)
+    init = init.replace("@BUS_MODULES@", _add_modules(tree, _BUS_MODULES))
+    init = init.replace("@NETWORK_MODULES@", _add_modules(tree, _NETWORK_MODULES))
+    tree.file("/init", init, 0o755)
     tree.file("/etc/dhcp.sh", _DHCP_SCRIPT, 0o755)
     tree.file("/agent.py", _read(os.path.join(INSIDE, "agent.py")))
     return tree.cpio()
