@@ -244,11 +244,32 @@ int inbound_read(int netns, const char *device, struct airlock_inbound *out, str
 		err_set(e, "the namespace has no device %s", device);
 		return -ENODEV;
 	}
-	return r.is_veth ? 0
-			 : err_set(e,
-				   "%s is no veth device; only one end of a veth pair can "
-				   "become the door of what is opened from outside",
-				   device);
+	if (r.is_veth)
+		return 0;
+	err_set(e,
+		"%s is no veth device; only one end of a veth pair can become the door of what is "
+		"opened from outside; set inbound to false",
+		device);
+	return -ENOTSUP;
+}
+
+int inbound_leave_dead(int netns, const char *device, const struct airlock_inbound *i,
+		       struct err *e)
+{
+	const struct link_end here = {device, LINK_INDEX_ETH0, i->mac};
+	const struct link_end there = {"nowhere", LINK_INDEX_SPARE_LINK0, link_mac_gate};
+	struct nl n;
+	int error = open_route(netns, &n), r;
+
+	if (error < 0)
+		return err_set(e, "the network namespace cannot be entered: %s", strerror(-error));
+	link_add_veth(&n, &here, &there, netns, i->mtu);
+	for (size_t at = 0; at < i->n_addresses; at++)
+		link_add_address(&n, LINK_INDEX_ETH0, &i->addresses[at].addr,
+				 i->addresses[at].bits);
+	r = link_run(&n, e);
+	nl_close(&n);
+	return r;
 }
 
 static const struct addr *first_address(const struct airlock_inbound *i, bool v4, uint8_t *bits)

@@ -41,7 +41,9 @@ struct airlock_inbound {
 
 /*
  * Reads what the device of this name is, in the namespace of the descriptor. 0, or -1 with the
- * message; -ENODEV, with the message, when there is no device of that name.
+ * message; -ENODEV, with the message, when there is no device of that name; -ENOTSUP, with the
+ * message and all but the peer read, when it is not the end of a veth pair, which alone can become
+ * the door.
  */
 int inbound_read(int netns, const char *device, struct airlock_inbound *out,
 		 struct err *e) sg_must_check;
@@ -52,6 +54,13 @@ int inbound_read(int netns, const char *device, struct airlock_inbound *out,
  * from outside.
  */
 struct airlock_addresses inbound_link_addresses(const struct airlock_inbound *i);
+
+/*
+ * Makes a device of that name and these addresses that leads nowhere: the other end is beside it. For
+ * those who made the device before, and take back what they did by what it says. 0 or -1.
+ */
+int inbound_leave_dead(int netns, const char *device, const struct airlock_inbound *i,
+		       struct err *e) sg_must_check;
 
 /* The index of the device that takes its place in the namespace. */
 uint32_t inbound_eth0_index(const struct airlock_inbound *i);
