@@ -15,41 +15,6 @@ static void write_fixed(char out[PCAPNG_COMMENT_MAX], const char *what, const ch
 	snprintf(out, PCAPNG_COMMENT_MAX, "%s: %s", what, text);
 }
 
-/* ---- fragments ---- */
-
-static void keep_fragment(struct commentator *c, const struct frame *f, const struct tuple *t)
-{
-	struct first_fragment *at = &c->fragment[c->fragments++ % FIRST_FRAGMENTS];
-
-	*at = (struct first_fragment){f->src, f->dst, f->fragment_id, *t};
-}
-
-static bool find_fragment(const struct commentator *c, const struct frame *f, struct tuple *out)
-{
-	for (size_t i = 0; i < FIRST_FRAGMENTS; i++) {
-		const struct first_fragment *at = &c->fragment[i];
-
-		if (at->id != f->fragment_id || !addr_equal(&at->src, &f->src) ||
-		    !addr_equal(&at->dst, &f->dst))
-			continue;
-		*out = at->tuple;
-		return true;
-	}
-	return false;
-}
-
-static bool tuple_of(struct commentator *c, const struct frame *f, bool from_sandbox,
-		     struct tuple *out)
-{
-	if (f->later && !f->malformed)
-		return find_fragment(c, f, out);
-	if (!frame_tuple(f, from_sandbox, out))
-		return false;
-	if (f->is_fragment)
-		keep_fragment(c, f, out);
-	return true;
-}
-
 /* ---- verdicts ---- */
 
 static bool is_gate(const struct commentator *c, const struct addr *a)
@@ -84,7 +49,7 @@ static void write_verdict(char out[PCAPNG_COMMENT_MAX], const struct told_verdic
 /* Does the gate decide something when it gets this one, if it has not yet? */
 static bool asks(const struct frame *f, bool from_sandbox)
 {
-	return from_sandbox && !f->later && (f->proto != IPPROTO_TCP || frame_is_syn(f));
+	return from_sandbox && (f->proto != IPPROTO_TCP || frame_is_syn(f));
 }
 
 /* The segment that opens a connection asks anew, whatever was said of an earlier one. */
@@ -100,7 +65,7 @@ static bool is_opened_from_outside(const struct commentator *c, const struct see
 {
 	if (s->from_sandbox)
 		return false;
-	return f->proto == IPPROTO_TCP ? frame_is_syn(f) : c->link.inbound && !f->later;
+	return f->proto == IPPROTO_TCP ? frame_is_syn(f) : c->link.inbound;
 }
 
 static const struct told_verdict *note_opened(struct commentator *c, const struct seen_frame *s,
@@ -125,7 +90,7 @@ static bool comment_packet(struct commentator *c, const struct seen_frame *s, co
 		write_fixed(out, "deny", "malformed packet");
 		return true;
 	}
-	if (!tuple_of(c, f, s->from_sandbox, &t)) {
+	if (!frame_tuple(f, s->from_sandbox, &t)) {
 		strcpy(out, COMMENT_UNDECIDED);
 		return true;
 	}
@@ -152,6 +117,11 @@ bool comment_make(struct commentator *c, const struct seen_frame *s, const struc
 	service = noise_link_service(&c->link, f);
 	if (service) {
 		write_fixed(out, "link", service);
+		return true;
+	}
+	n = s->from_sandbox ? noise_at_gate(f) : NOISE_NONE;
+	if (n != NOISE_NONE) {
+		write_fixed(out, "noise", noise_text(n));
 		return true;
 	}
 	if (f->kind == FRAME_IPV4 || f->kind == FRAME_IPV6)

@@ -29,6 +29,8 @@ static const char *const texts[NOISES] = {
 	[NOISE_SOURCE] = "source address not the sandbox's",
 	[NOISE_DESTINATION] = "destination no unicast address",
 	[NOISE_RESOLUTION] = "address resolution for another",
+	[NOISE_FRAGMENT] = "fragment of a packet",
+	[NOISE_NO_REQUEST] = "ICMP that is no echo request",
 };
 
 const char *noise_text(enum noise n)
@@ -192,6 +194,25 @@ enum noise noise_of(const struct link_facts *l, const struct frame *f, bool to_h
 		break;
 	}
 	return NOISE_TRUNCATED;
+}
+
+static bool is_icmp(const struct frame *f)
+{
+	return f->proto == (f->kind == FRAME_IPV4 ? IPPROTO_ICMP : IPPROTO_ICMPV6) &&
+	       f->end - f->transport >= 8;
+}
+
+enum noise noise_at_gate(const struct frame *f)
+{
+	const uint8_t *p = f->octets.p + f->transport;
+
+	if ((f->kind != FRAME_IPV4 && f->kind != FRAME_IPV6) || f->malformed)
+		return NOISE_NONE;
+	if (f->is_fragment)
+		return NOISE_FRAGMENT;
+	if (is_icmp(f) && (p[0] != (f->kind == FRAME_IPV4 ? 8 : 128) || p[1] != 0))
+		return NOISE_NO_REQUEST;
+	return NOISE_NONE;
 }
 
 const char *noise_link_service(const struct link_facts *l, const struct frame *f)

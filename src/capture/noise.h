@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * noise: what of the sandbox's frames the airlock drops at its ingress hook, and why. The rules of
- * src/airlock/rules.c once more, in the same order; a test holds the airlock's counter and the
- * comments of a capture to one another. Pure.
+ * noise: what of the sandbox's frames the airlock drops at its ingress hook, and why: the rules of
+ * src/airlock/rules.c once more, in the same order; and what the gate drops as such. A test holds
+ * the counters and the comments of a capture to one another. Pure.
  */
 #ifndef SG_CAPTURE_NOISE_H
 #define SG_CAPTURE_NOISE_H
@@ -20,6 +20,9 @@ enum noise {
 	NOISE_SOURCE,
 	NOISE_DESTINATION,
 	NOISE_RESOLUTION,
+	/* What reaches the gate and is noise there. */
+	NOISE_FRAGMENT,
+	NOISE_NO_REQUEST,
 	NOISES,
 };
 
@@ -34,6 +37,8 @@ struct link_facts {
 
 /* `to_here`: the frame was addressed to this end of the link and to no other. */
 enum noise noise_of(const struct link_facts *l, const struct frame *f, bool to_here);
+/* Of a frame that passes so far: pieces of packets, ICMP that asks nothing. */
+enum noise noise_at_gate(const struct frame *f);
 const char *noise_text(enum noise n);
 
 /* A frame that passes and is not the gate's to judge: it is answered on the link. */

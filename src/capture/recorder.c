@@ -122,8 +122,12 @@ static bool rotate(struct recorder *r)
 		return false;
 	}
 	ask_for_file(r);
-	if (error == 0 && file < 0)
+	if (error == 0 && file < 0) {
+		/* There will be none. */
+		if (r->stopping)
+			recorder_end(r, "asked", NULL);
 		return false;
+	}
 	r->next_file = -1;
 	if (error == 0)
 		error = end_segment(r, json_pack("{s:s}", "op", "closed"));

@@ -292,18 +292,24 @@ static void tells_lookups_apart(void **state)
 	assert_string_equal(comment, "gate: allow: a.example");
 }
 
-static void follows_fragments(void **state)
+/* The gate carries whole packets, and of ICMP what asks. */
+static void names_what_is_noise_to_the_gate(void **state)
 {
 	tell(IPPROTO_UDP, 4000, FAR, 99, VERDICT_ALLOW, "203.0.113.0/24", 1);
 	v4(SANDBOX, FAR, IPPROTO_UDP, 16, 0x2000);
 	udp(4000, 99, 8);
 	length += 8;
-	expect_own("allow: 203.0.113.0/24");
+	expect_own("noise: fragment of a packet");
 	v4(SANDBOX, FAR, IPPROTO_UDP, 16, 2);
 	length += 16;
-	expect_own("allow: 203.0.113.0/24");
-	octets[FRAME_HEADER + 5] = 78;
-	expect_own("undecided");
+	expect_own("noise: fragment of a packet");
+	v4(SANDBOX, FAR, IPPROTO_ICMP, 8, 0);
+	put((uint8_t[]){3, 3, 0, 0, 0, 0, 0, 0}, 8);
+	expect_own("noise: ICMP that is no echo request");
+	octets[length - 8] = 8;
+	expect_own("noise: ICMP that is no echo request");
+	octets[length - 7] = 0;
+	assert_false(say(true, true, 0));
 }
 
 /* An error that the gate writes is of the datagram that it quotes. */
@@ -476,7 +482,7 @@ int main(void)
 		WITH_TABLE(follows_a_connection),
 		WITH_TABLE(finds_the_proxy_port_by_its_near_end),
 		WITH_TABLE(tells_lookups_apart),
-		WITH_TABLE(follows_fragments),
+		WITH_TABLE(names_what_is_noise_to_the_gate),
 		WITH_TABLE(knows_what_an_error_is_of),
 		WITH_TABLE(knows_what_is_opened_from_outside),
 		WITH_TABLE(tells_malformed_packets),
