@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <jansson.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/ask.h"
 #include "cli/cli.h"
@@ -78,6 +79,34 @@ static void print_wildcards(const json_t *wildcards)
 	}
 }
 
+static void print_published(const json_t *published)
+{
+	size_t i;
+	json_t *p;
+
+	json_array_foreach(published, i, p)
+	{
+		const char *host = json_string_value(json_object_get(p, "host"));
+
+		fputs("published:", stdout);
+		output_text(strchr(host, ':') ? " [" : " ", STYLE_PLAIN);
+		output_text(host, STYLE_PLAIN);
+		printf("%s:%" JSON_INTEGER_FORMAT " to port %" JSON_INTEGER_FORMAT "\n",
+		       strchr(host, ':') ? "]" : "", json_integer_value(json_object_get(p, "port")),
+		       json_integer_value(json_object_get(p, "sandbox")));
+	}
+}
+
+/* Of a namespace that was attached: what leads out beside the gate. */
+static void print_exposed(const char *devices)
+{
+	if (!devices)
+		return;
+	fputs("exposed:  ", stdout);
+	output_text(devices, STYLE_PLAIN);
+	fputs(" leads out past the gate\n", stdout);
+}
+
 int cmd_egress(const struct args *a)
 {
 	struct err e;
@@ -92,6 +121,8 @@ int cmd_egress(const struct args *a)
 		for (size_t i = 0; i < sg_array_len(lines); i++)
 			print_line(&lines[i], model);
 		print_wildcards(json_object_get(model, "wildcards"));
+		print_exposed(json_string_value(json_object_get(model, "exposed")));
+		print_published(json_object_get(model, "published"));
 	}
 	json_decref(model);
 	return 0;

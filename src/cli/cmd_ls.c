@@ -37,7 +37,9 @@ static json_t *running_row(json_t *answer)
 		json_decref(answer);
 		return NULL;
 	}
-	json_object_set_new(answer, "state", json_string("running"));
+	json_object_set_new(
+		answer, "state",
+		json_string(json_object_get(answer, "exposed") ? "exposed" : "running"));
 	row = row_model(answer);
 	json_decref(answer);
 	return row;

@@ -46,6 +46,8 @@ static void make(struct definition *d)
 	d->generation = 7;
 	d->created_ms = 1764441600000;
 	d->agent = strdup("claude");
+	d->engine = strdup("podman");
+	d->image = strdup("docker.io/library/debian:12");
 	d->workdir = strdup("/home/dev/work");
 	d->languages = calloc(2, sizeof(char *));
 	d->languages[0] = strdup("install:rust");
@@ -111,6 +113,8 @@ static void what_is_saved_is_loaded(void **state)
 	assert_int_equal(again.generation, 7);
 	assert_string_equal(again.env[0], d.env[0]);
 	assert_string_equal(again.agent, "claude");
+	assert_string_equal(again.engine, "podman");
+	assert_string_equal(again.image, "docker.io/library/debian:12");
 	assert_true(again.as_root);
 	assert_null(again.rw);
 	free(a);
