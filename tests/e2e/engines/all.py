@@ -6,6 +6,11 @@ import importlib
 # name: (file of this folder, class)
 _ENGINES = {
     "bwrap": ("bwrap", "Bwrap"),
+    "netns": ("netns", "Netns"),
+    "podman-rootless": ("podman", "Rootless"),
+    "podman-rootful": ("podman", "Rootful"),
+    "podman-run": ("podman", "Run"),
+    "docker": ("docker", "Docker"),
     "vm-tap": ("vm", "Tap"),
     "vm-stream": ("vm", "Stream"),
     "vm-dgram": ("vm", "Dgram"),

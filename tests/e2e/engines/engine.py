@@ -92,7 +92,8 @@ class Engine:
 
 def supervisor_of(machine, person, name):
     """The process that answers for a sandbox, by its control socket."""
-    path = f"{RUNTIME[person]}/sandgate/{name}/control"
+    folder = "/run" if person == "root" else RUNTIME[person]
+    path = f"{folder}/sandgate/{name}/control"
 
     def ask():
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
