@@ -14,6 +14,7 @@
 #include "sandbox/attach.h"
 #include "sandbox/client.h"
 #include "sandbox/image_annotations.h"
+#include "sandbox/name_list.h"
 #include "sandbox/netns.h"
 #include "sandbox/netns_claim.h"
 #include "sandbox/resolver_place.h"
@@ -112,28 +113,41 @@ static void forget(struct container *c)
 
 /* --- its policy --- */
 
+/* Its items by spaces: podman takes commas of --annotation for itself. NULL: there is none. */
+static const char *const *split(const char *text, struct name_list *out)
+{
+	_cleanup_free_ char *copy = text ? strdup(text) : NULL;
+	char *rest = NULL;
+
+	for (char *item = copy ? strtok_r(copy, " ", &rest) : NULL; item;
+	     item = strtok_r(NULL, " ", &rest))
+		name_list_add(out, item);
+	out->failed = out->failed || (text && !copy);
+	return (const char *const *)out->v;
+}
+
 static int build_policy(const struct oci_state *s, const struct sources *sources,
 			struct run_policy *out, struct err *e)
 {
 	const char *policy = s->say[OCI_POLICY];
-	bool is_file = *policy == '/';
-	const char *const allow[] = {s->say[OCI_ALLOW], NULL};
-	const char *const deny[] = {s->say[OCI_DENY], NULL};
-	const char *const publish[] = {s->say[OCI_PUBLISH], NULL};
+	struct name_list allow = {0}, deny = {0}, publish = {0};
 	struct policy_words words = {
-		.net = is_file ? NULL : policy,
-		.policy_file = is_file ? policy : NULL,
-		.allow = *allow ? allow : NULL,
-		.deny = *deny ? deny : NULL,
-		.publish = *publish ? publish : NULL,
+		.net = *policy == '/' ? NULL : policy,
+		.policy_file = *policy == '/' ? policy : NULL,
+		.allow = split(s->say[OCI_ALLOW], &allow),
+		.deny = split(s->say[OCI_DENY], &deny),
+		.publish = split(s->say[OCI_PUBLISH], &publish),
 		.unattended = true,
 		.no_project = true,
 	};
+	int rc = allow.failed || deny.failed || publish.failed ? err_set(e, "out of memory") : 0;
 
-	if (run_policy_parse(&words, sources, out, e) == 0)
-		return 0;
-	err_prefix(e, "the container's annotations");
-	return -1;
+	if (rc == 0 && run_policy_parse(&words, sources, out, e))
+		rc = err_prefix(e, "the container's annotations");
+	name_list_free(allow.v);
+	name_list_free(deny.v);
+	name_list_free(publish.v);
+	return rc;
 }
 
 /* --- a network that is behind a gate already --- */

@@ -139,6 +139,7 @@ static char **make_words(const struct supervisor *s, struct err *e)
 		.argv = s->options->argv,
 		.as_root = s->options->as_root,
 		.rootless = !person_is_root(),
+		.gid = getegid(),
 		.terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO),
 	};
 

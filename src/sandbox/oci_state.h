@@ -19,7 +19,7 @@ enum { OCI_STATE_MAX = 4 * 1024 * 1024, OCI_ID_MAX = 256, OCI_WORDS_MAX = 4096 }
 /* What the annotations "sandgate.KEY" say. */
 enum oci_key {
 	OCI_POLICY,  /* a preset or an absolute path */
-	OCI_ALLOW,   /* items, with commas, as --allow takes them */
+	OCI_ALLOW,   /* items, as --allow takes them, with commas or spaces between */
 	OCI_DENY,    /* likewise */
 	OCI_PUBLISH, /* as --publish */
 	OCI_NAME,    /* of the sandbox */

@@ -122,6 +122,9 @@ static int put_mounts(struct name_list *l, const struct podman_request *r, struc
 static void put_network(struct name_list *l, const struct podman_request *r)
 {
 	put(l, "--network=none");
+	/* podman lets the group 0 alone have ping sockets, which need no privilege. */
+	if (r->rootless && !r->as_root)
+		put_text(l, "--sysctl=net.ipv4.ping_group_range=%u %u", r->gid, r->gid);
 	put(l, "--no-hosts");
 	if (r->ticket)
 		put_text(l, "--annotation=sandgate.sandbox=%s", r->ticket);

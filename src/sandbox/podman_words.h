@@ -19,8 +19,9 @@ struct podman_request {
 	char *const *argv;	  /* an empty list: no command */
 	const char *const *words; /* of the person's for `podman run`, or NULL */
 	bool as_root;		  /* uid 0 inside */
-	bool rootless;		  /* whose podman it is */
-	bool terminal;		  /* input and output are one */
+	bool rootless;		  /* a person's podman: they have their uid and gid inside */
+	unsigned gid;
+	bool terminal; /* input and output are one */
 	/* Descriptors of podman's, one after the other from 3 on: the socket to `start`, and `start`. */
 };
 
