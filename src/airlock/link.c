@@ -255,7 +255,7 @@ int link_dump(struct nl *n, uint16_t type, uint8_t family, const char *doing, nl
 
 int link_run(struct nl *n, struct err *e)
 {
-	int error = nl_run(n);
+	int error = n->n ? nl_run(n) : 0;
 
 	return error < 0 ? missing_link(n->failed, -error, e) : 0;
 }

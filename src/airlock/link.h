@@ -85,7 +85,7 @@ void link_delete_rule(struct nl *n, uint8_t family, uint32_t pref, uint32_t tabl
 int link_dump(struct nl *n, uint16_t type, uint8_t family, const char *doing, nl_each_fn *fn,
 	      void *ctx) sg_must_check;
 
-/* nl_run() with the message. 0 or -1. */
+/* nl_run() with the message, of a queue that may be empty. 0 or -1. */
 int link_run(struct nl *n, struct err *e) sg_must_check;
 
 /*
