@@ -9,6 +9,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "airlock/layout.h"
+
 static const char link_name[] = "link0";
 
 enum { DHCP_SERVER_PORT = 67, HOP_LIMIT = 255 };
@@ -20,7 +22,8 @@ static bool set(int fd, int level, int option, int value)
 
 static bool bind_to_link(int fd)
 {
-	return setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, link_name, sizeof(link_name)) == 0;
+	return set(fd, SOL_SOCKET, SO_MARK, AIRLOCK_MARK_COPY) &&
+	       setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, link_name, sizeof(link_name)) == 0;
 }
 
 static bool make_dhcp(int fd)

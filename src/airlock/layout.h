@@ -19,6 +19,10 @@
 #define AIRLOCK_MARK_DOOR    4 /* an answer of the sandbox's: out by door0 */
 #define AIRLOCK_MARK_SANDBOX 5 /* from door0, let in: to link0 */
 
+/* From a socket of the gate's that speaks to a guest (guest.c). What it says to everybody the kernel
+ * hands to this side as well, as a frame that came by the link. */
+#define AIRLOCK_MARK_COPY 6
+
 #define AIRLOCK_TUN_QUEUE 4096
 /*
  * The longest IPv4 packet there is, more than the link's MTU: a datagram that the kernel has

@@ -54,6 +54,7 @@ static const char *const rules[] = {
 	"counter noise { }",
 	"chain ingress {",
 	"type filter hook ingress device \"link0\" priority 0; policy drop",
+	"Gmeta mark " TEXT(AIRLOCK_MARK_COPY) " drop",
 	"counter name frames",
 	"ether saddr != " MAC " counter name noise drop",
 	"ether type ip meta pkttype host ip saddr " ALL4

@@ -193,7 +193,6 @@ static bool take(struct paced *p)
 struct router *router_new(struct gate *g, const struct gate_setup *s)
 {
 	struct router *r = calloc(1, sizeof(*r));
-	int on = 1;
 
 	if (!r)
 		return NULL;
@@ -210,8 +209,7 @@ struct router *router_new(struct gate *g, const struct gate_setup *s)
 		.valid_s = VALID_S,
 		.preferred_s = PREFERRED_S,
 	};
-	if (setsockopt(s->router, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, &on, sizeof(on)) == 0 &&
-	    paced_begin(&r->paced, g->loop, s->router, take) == 0) {
+	if (paced_begin(&r->paced, g->loop, s->router, take) == 0) {
 		set(r, &r->periodic, random_ms(0, DELAY_MS));
 		return r;
 	}

@@ -11,10 +11,7 @@
 
 struct router;
 
-/*
- * Owns s->router from here on. NULL without memory, or when the socket does not tell hop limits.
- * To be called before stage 2 of the isolation.
- */
+/* Owns s->router, which tells hop limits, from here on. NULL without memory. */
 struct router *router_new(struct gate *g, const struct gate_setup *s);
 
 extern const int router_advert_syscalls[];
