@@ -74,6 +74,11 @@ void carrier_tell_stranger(struct carrier *c, uid_t uid)
 	tell(c, "stranger", uid);
 }
 
+void carrier_tell_unanswerable(struct carrier *c, int error)
+{
+	tell(c, "unanswerable", (uint32_t)error);
+}
+
 bool carrier_is_own(uid_t uid)
 {
 	return uid == geteuid() || uid == 0;

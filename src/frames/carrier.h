@@ -43,6 +43,9 @@ void carrier_forget_waiting(const struct carrier *c);
 void carrier_tell_lie(struct carrier *c, uint32_t length);
 void carrier_tell_stranger(struct carrier *c, uid_t uid);
 
+/* Its datagrams cannot be answered, with what errno says. */
+void carrier_tell_unanswerable(struct carrier *c, int error);
+
 /* True for a process of this one's user, or of root's. */
 bool carrier_is_own(uid_t uid);
 

@@ -119,8 +119,11 @@ static bool meet(struct carrier *c, struct msghdr *m)
 	}
 	machine.address_n = m->msg_namelen;
 	/* One without an address of its own could not be answered. */
-	if (machine.address_n <= sizeof(sa_family_t) || !connect_to_machine(c))
+	errno = EDESTADDRREQ;
+	if (machine.address_n <= sizeof(sa_family_t) || !connect_to_machine(c)) {
+		carrier_tell_unanswerable(c, errno);
 		return false;
+	}
 	carrier_forget_waiting(c);
 	machine.there = true;
 	machine.checked = mono_now();

@@ -67,6 +67,11 @@ static void hear(void *ctx, const json_t *message)
 			"a process of user %" JSON_INTEGER_FORMAT
 			" was refused at the socket of frames: it is for the user of sandgate and for root",
 			number);
+	else if (strcmp(op, "unanswerable") == 0 && number > 0 && number < 4096)
+		err_set(s->said,
+			"a monitor's frames were refused, since its own socket cannot be sent to: %s; "
+			"let it bind one to an absolute path, as the user of sandgate",
+			strerror((int)number));
 	else
 		return;
 	s->any = true;
