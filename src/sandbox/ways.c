@@ -36,7 +36,7 @@ static void close_way(struct ways *w, struct supervisor *s, const char *ways)
 		*s->exposed = 0;
 		err_set(&e,
 			"%s came into the namespace, another way out, and was taken away at once",
-			*ways ? ways : "a route");
+			ways);
 	}
 	tell(s, &e);
 }
@@ -52,18 +52,15 @@ void ways_look(struct ways *w, struct supervisor *s)
 		supervisor_fail(s, &e);
 		return;
 	}
-	if (netns_watch_verify(&w->watch, w->link, &e) == 0) {
-		if (*s->exposed) {
-			err_set(&e, "%s no longer leads out of the namespace", s->exposed);
-			*s->exposed = 0;
-			tell(s, &e);
-		}
-		return;
-	}
-	if (way_out_list(&w->watch.ask, w->link, ways, sizeof(ways), &e) == 0)
-		close_way(w, s, ways);
-	else
+	if (way_out_list(&w->watch.ask, w->link, ways, sizeof(ways), &e)) {
 		supervisor_fail(s, &e);
+	} else if (*ways) {
+		close_way(w, s, ways);
+	} else if (*s->exposed) {
+		err_set(&e, "%s no longer leads out of the namespace", s->exposed);
+		*s->exposed = 0;
+		tell(s, &e);
+	}
 }
 
 int ways_open(struct ways *w, int netns, uint32_t link, struct err *e)
