@@ -5,7 +5,7 @@
  *
  * Theory of operation. Before the airlock is asked for, the namespace is noted as this sandbox's and
  * what leads out of it is listed, to be said. When the gate is ready the namespace is looked at once
- * more, now through sockets in it that stay: they tell of each device and route that comes later
+ * more, now through sockets in it that stay: they tell of each device that comes later
  * (`docker network connect`), and what becomes of those ways.h says.
  */
 #include <errno.h>

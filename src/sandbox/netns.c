@@ -212,9 +212,7 @@ int netns_take_ways(int netns, uint32_t link, struct err *e)
 
 static int open_watch(void *ctx, int *fds, struct err *e)
 {
-	struct sockaddr_nl self = {.nl_family = AF_NETLINK,
-				   .nl_groups =
-					   RTMGRP_LINK | RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE};
+	struct sockaddr_nl self = {.nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK};
 	struct nl ask;
 
 	fds[0] = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);

@@ -35,7 +35,7 @@ int netns_take_ways(int netns, uint32_t link, struct err *e) sg_must_check;
 
 /* Sockets that were made in it; they serve outside of it, without rights. */
 struct netns_watch {
-	int events;    /* readable when a device or a route has changed; -1: none */
+	int events;    /* readable when a device has changed, by which all routes go; -1: none */
 	struct nl ask; /* its fd is -1 when there is none */
 };
 
