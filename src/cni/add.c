@@ -108,6 +108,20 @@ static enum cni_code take_addresses(const struct cni_request *q, struct link *l,
 	return code;
 }
 
+static enum cni_code check_chain(const struct cni_config *c, struct err *e)
+{
+	if (c->ipam) {
+		err_set(e, "ipam: behind another plugin the addresses are that one's; leave it "
+			   "out");
+		return CNI_BAD_CONFIG;
+	}
+	if (!c->n_ports)
+		return CNI_OK;
+	err_set(e, "portMappings: behind another plugin the portmap plugin publishes ports; put it "
+		   "into the chain, and leave the capability out here");
+	return CNI_BAD_FIELD;
+}
+
 /* The airlock's own addresses are not for a pod's network to give. */
 static bool is_of_airlock(const struct addr *a)
 {
@@ -209,7 +223,9 @@ enum cni_code cni_add(const struct cni_request *q, const struct policy *policy,
 
 	*result = NULL;
 	l = (struct link){.netns = -1, .chained = q->config.before != NULL};
-	code = look(q, &l, e);
+	code = l.chained ? check_chain(&q->config, e) : CNI_OK;
+	if (!code)
+		code = look(q, &l, e);
 	if (!code && q->config.pcap &&
 	    snprintf(l.pcap, sizeof(l.pcap), "%s/%s.pcapng", q->config.pcap, l.name) >=
 		    (int)sizeof(l.pcap)) {

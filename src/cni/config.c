@@ -333,15 +333,6 @@ static enum cni_code read_pod(struct cni_config *c, struct err *e)
 
 static enum cni_code check(const struct cni_config *c, struct err *e)
 {
-	if (c->before && c->ipam)
-		return wrong(e, "ipam",
-			     "behind another plugin the addresses are that one's; leave "
-			     "it out");
-	if (c->before && c->n_ports) {
-		err_set(e, "portMappings: behind another plugin the portmap plugin publishes "
-			   "ports; put it into the chain, and leave the capability out here");
-		return CNI_BAD_FIELD;
-	}
 	if (c->only.n && (c->policy || c->allow.n))
 		return wrong(e, "only", "it means nothing else; leave `policy` and `allow` out");
 	return CNI_OK;

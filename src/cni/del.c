@@ -6,19 +6,22 @@
 #include "sandbox/netns.h"
 
 /*
- * Without a result of before (0.3.1) the addresses say whose they are: those of a link alone are the
- * usual or an IPAM plugin's.
+ * Leaves those that another plugin gave: of a link alone there are the usual ones only, or those of
+ * our own IPAM plugin. A result of before does not say it: it may be the plugin's own (and 0.3.1 has
+ * none).
  */
-static bool is_chained(const struct cni_request *q, const struct airlock_inbound *now)
+static void keep_others(const struct cni_request *q, struct airlock_inbound *now)
 {
 	struct airlock_addresses usual = airlock_usual_addresses();
+	size_t n = 0;
 
-	if (q->config.ipam || !now->n_addresses)
-		return false;
-	for (size_t i = 0; i < now->n_addresses; i++)
-		if (addr_is_v4(&now->addresses[i].addr))
-			return !addr_equal(&now->addresses[i].addr, &usual.sandbox_v4);
-	return !addr_equal(&now->addresses[0].addr, &usual.sandbox_v6);
+	for (size_t i = 0; i < now->n_addresses && !q->config.ipam; i++) {
+		const struct addr *a = &now->addresses[i].addr;
+
+		if (!addr_equal(a, &usual.sandbox_v4) && !addr_equal(a, &usual.sandbox_v6))
+			now->addresses[n++] = now->addresses[i];
+	}
+	now->n_addresses = n;
 }
 
 /* A namespace that is gone is not there to be left in order. */
@@ -45,12 +48,12 @@ enum cni_code cni_del(const struct cni_request *q, struct err *e)
 	struct err ignored;
 	enum cni_code code;
 
-	if (netns >= 0 && inbound_read(netns, q->call.ifname, &now, &ignored))
+	if (netns < 0 || inbound_read(netns, q->call.ifname, &now, &ignored))
 		now.n_addresses = 0;
+	keep_others(q, &now);
 	cni_call_name(&q->call, name);
 	code = end(name, e);
-	if (!code && netns >= 0 && is_chained(q, &now) &&
-	    inbound_leave_dead(netns, q->call.ifname, &now, e))
+	if (!code && now.n_addresses && inbound_leave_dead(netns, q->call.ifname, &now, e))
 		code = CNI_NOT_MADE;
 	if (!code && q->config.ipam)
 		code = cni_ipam_run(&q->call, CNI_DEL, q->config.ipam, q->text, &nothing, e);
