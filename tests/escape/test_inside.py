@@ -4,6 +4,7 @@
 import pytest
 
 from internet.services import echo_tcp, echo_udp
+from internet.world import HOST4
 from program import wait_until
 
 # Every engine in a full run; in a usual one, what every engine is marked for on its own.
@@ -153,10 +154,13 @@ for name in names:
     for port in 4999, 4998:
         try:
             for info in socket.getaddrinfo(name, port, 0, socket.SOCK_STREAM):
-                if try_dial(info[4][0], port, 1.5)[0] == "connected": hit.append([name, port])
+                address = info[4][0]
+                # The host's own place in its network, which podman writes into /etc/hosts: `any` admits it.
+                if address != sys.argv[1] and try_dial(address, port, 1.5)[0] == "connected":
+                    hit.append([name, port])
         except OSError: pass
 report(hit=hit)
-""", timeout=90)
+""", HOST4, timeout=90)
         assert got.json["hit"] == []
     finally:
         for listener in listeners:
