@@ -9,7 +9,7 @@ import yaml
 
 _COMMAND_KEYS = {"name", "summary", "usage", "arguments", "command", "sandbox", "complete",
                  "description", "options", "borrow", "exit", "examples", "see"}
-_OPTION_KEYS = {"name", "value", "many", "complete", "help", "absent", "empty"}
+_OPTION_KEYS = {"name", "value", "many", "complete", "help", "empty"}
 
 
 class Problem(Exception):
@@ -32,11 +32,10 @@ class Option:
         self.value = item.get("value")
         self.many = item.get("many", False)
         self.complete = item.get("complete")
-        self.absent = item.get("absent")
         self.empty = item.get("empty")
         self.help = item.get("help", "").strip()
-        if bool(self.help) == bool(self.absent):
-            raise Problem(f"{where}: needs either help or absent")
+        if not self.help:
+            raise Problem(f"{where}: needs help")
 
     def spelled(self):
         return f"--{self.name} {self.value}" if self.value else f"--{self.name}"
@@ -59,7 +58,6 @@ class Command:
         self.description = item["description"].strip()
         self.options = self._borrowed(where, item.get("borrow", {}), earlier)
         self.options += [Option(where, option) for option in item.get("options", [])]
-        self.shown_options = [option for option in self.options if not option.absent]
         self.exit = item.get("exit", "").strip()
         self.examples = item.get("examples", [])
         self.see = item.get("see", [])

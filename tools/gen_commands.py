@@ -32,8 +32,8 @@ def usage_lines(command):
 
 def command_help(command):
     parts = [usage_lines(command), commands.wrapped(command.description)]
-    if command.shown_options:
-        parts.append("Options:\n" + "\n".join(option_help(o) for o in command.shown_options))
+    if command.options:
+        parts.append("Options:\n" + "\n".join(option_help(o) for o in command.options))
     if command.exit:
         parts.append("Exit status:\n" + commands.wrapped(command.exit, "  "))
     if command.examples:
@@ -84,9 +84,8 @@ def option_spec(option):
     fields = [f'.name = "{option.name}"']
     if option.value:
         fields.append(f'.value = "{option.value}"')
-    for field in ("absent", "empty"):
-        if getattr(option, field):
-            fields.append(f".{field} = {c_string(getattr(option, field))}")
+    if option.empty:
+        fields.append(f".empty = {c_string(option.empty)}")
     if option.many:
         fields.append(".many = true")
     return "\t{" + ", ".join(fields) + "},"

@@ -188,7 +188,7 @@ def _bash_group(program, word):
 
 def bash(program, ids):
     values = [(f'"{c.name} --{o.name}"', _bash_value(o, ids))
-              for c in program.commands for o in c.shown_options if o.value]
+              for c in program.commands for o in c.options if o.value]
     words = [(f'"{c.name}"', f'words="{" ".join(_spellings(c))}"') for c in program.commands]
     arguments = [(f'"{c.name}"', _bash_arguments(program, c, ids)) for c in program.commands]
     return _BASH.format(
@@ -211,7 +211,7 @@ def _own(program, word):
 
 def _spellings(command):
     ends = ["--"] if command.takes_command else []
-    return [f"--{option.name}" for option in command.shown_options] + ["--help"] + ends
+    return [f"--{option.name}" for option in command.options] + ["--help"] + ends
 
 
 # zsh
@@ -335,7 +335,7 @@ def _zsh_option(option):
 
 
 def _zsh_command(command):
-    specs = [_zsh_option(option) for option in command.shown_options] + ["--help[show the help]"]
+    specs = [_zsh_option(option) for option in command.options] + ["--help[show the help]"]
     at = "1"
     if command.sandbox:
         specs.append("1:sandbox:_sandgate_sandboxes")
@@ -509,7 +509,7 @@ def _fish_words(program, command):
 def _fish_command(program, command):
     inside = _fish_in(program, command)
     at = f"complete -c sandgate -n '{inside}'"
-    out = [_fish_option(program, command, option) for option in command.shown_options]
+    out = [_fish_option(program, command, option) for option in command.options]
     out.append(f"{at} -s h -l help -d 'show the help'")
     words = _fish_words(program, command)
     if command.sandbox:
@@ -530,7 +530,7 @@ def _fish_printed(pairs, indent):
 
 
 def fish(program, ids):
-    valued = sorted({f"--{o.name}" for c in program.commands for o in c.shown_options if o.value})
+    valued = sorted({f"--{o.name}" for c in program.commands for o in c.options if o.value})
     out = [_FISH.replace("FISH_VALUED", " ".join(valued))
            .replace("FISH_PERMISSIONS", _fish_printed(ids.permissions.items(), "\t"))
            .replace("FISH_PRESETS", _fish_printed(ids.presets.items(), "\t\t"))]

@@ -52,9 +52,9 @@ def command_parts(command, several):
     """The sections of one command; under a heading of its own when the page has several."""
     out = [f".SH {roff.escape(command.name.upper()) if several else 'DESCRIPTION'}"]
     out += roff.paragraphs(command.description)
-    if command.shown_options:
+    if command.options:
         out.append(".SS Options" if several else ".SH OPTIONS")
-        for item in command.shown_options:
+        for item in command.options:
             out += option(item)
     if command.exit:
         out.append(".SS Exit status" if several else ".SH EXIT STATUS")

@@ -29,8 +29,7 @@ static int unknown_option(const struct command *c, const char *written, size_t n
 	snprintf(name, sizeof(name), "%.*s", (int)n, written);
 	near = nearest_to(name);
 	for (size_t i = 0; i < c->n_options; i++)
-		if (!c->options[i].absent)
-			nearest_offer(&near, c->options[i].name);
+		nearest_offer(&near, c->options[i].name);
 	if (near.word)
 		return err_set(e, "%s: unknown option --%s; did you mean --%s?", c->name, name,
 			       near.word);
@@ -70,8 +69,6 @@ static int take_option(struct args *a, char *const *argv, size_t *at, struct err
 	if (i == c->n_options)
 		return unknown_option(c, name, n, e);
 	o = &c->options[i];
-	if (o->absent)
-		return err_set(e, "--%s: not in this version; %s", o->name, o->absent);
 	if (!o->value && value)
 		return err_set(e, "--%s: takes no value; write --%s", o->name, o->name);
 	if (o->value && !value) {

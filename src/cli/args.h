@@ -17,11 +17,10 @@
 struct command;
 
 struct option_spec {
-	const char *name;   /* without the hyphens */
-	const char *value;  /* what it takes, for messages; NULL for a switch */
-	bool many;	    /* may be given more than once */
-	const char *empty;  /* what to do instead of giving an empty value; may be NULL */
-	const char *absent; /* refused in this version: what to do instead; NULL when it is there */
+	const char *name;  /* without the hyphens */
+	const char *value; /* what it takes, for messages; NULL for a switch */
+	bool many;	   /* may be given more than once */
+	const char *empty; /* what to do instead of giving an empty value; may be NULL */
 };
 
 struct args_values {

@@ -107,6 +107,19 @@ static void print_exposed(const char *devices)
 	fputs(" leads out past the gate\n", stdout);
 }
 
+static void print_capture(const json_t *capture)
+{
+	const char *file = json_string_value(json_object_get(capture, "file"));
+
+	if (!json_is_true(json_object_get(capture, "on")) || !file)
+		return;
+	fputs("capture:  ", stdout);
+	output_text(file, STYLE_PLAIN);
+	printf(", %" JSON_INTEGER_FORMAT " frames, %" JSON_INTEGER_FORMAT " dropped\n",
+	       json_integer_value(json_object_get(capture, "frames")),
+	       json_integer_value(json_object_get(capture, "dropped")));
+}
+
 int cmd_egress(const struct args *a)
 {
 	struct err e;
@@ -121,6 +134,7 @@ int cmd_egress(const struct args *a)
 		for (size_t i = 0; i < sg_array_len(lines); i++)
 			print_line(&lines[i], model);
 		print_wildcards(json_object_get(model, "wildcards"));
+		print_capture(json_object_get(model, "pcap"));
 		print_exposed(json_string_value(json_object_get(model, "exposed")));
 		print_published(json_object_get(model, "published"));
 	}

@@ -61,7 +61,8 @@ def test_a_setting_is_set_shown_and_taken_back(world, sandgate, person):
     (["upstream_proxy", "http://me:word@p:3128"], "a password does not belong"),
     (["upstream_proxy", "https://p:3128"], "scheme http"),
     (["no_proxy", "a..b"], "write a host"),
-    (["pcap.max_mb", "4"], "not in this version"),
+    (["pcap.max_mb", "0"], "from 1"),
+    (["pcap.keys", "perhaps"], "true"),
 ])
 def test_what_could_not_be_used_is_not_set(world, sandgate, argv, says):
     done = sandgate("config", "set", *argv)

@@ -113,16 +113,6 @@ static void an_unknown_option_is_refused_with_the_nearest(void **state)
 	args_free(&l.args);
 }
 
-static void an_option_of_a_later_version_is_refused_with_words(void **state)
-{
-	struct line l;
-
-	parse(&l, "run", "--pcap", "x", "--", "true");
-	assert_refused(
-		&l, "--pcap: not in this version; frames are counted, see `sandgate help egress`, "
-		    "and not kept");
-}
-
 static void values_are_missing_empty_or_too_many(void **state)
 {
 	struct line l;
@@ -268,7 +258,6 @@ int main(void)
 		cmocka_unit_test(what_follows_the_dashes_is_the_command),
 		cmocka_unit_test(a_command_without_dashes_is_refused),
 		cmocka_unit_test(an_unknown_option_is_refused_with_the_nearest),
-		cmocka_unit_test(an_option_of_a_later_version_is_refused_with_words),
 		cmocka_unit_test(values_are_missing_empty_or_too_many),
 		cmocka_unit_test(arguments_are_counted),
 		cmocka_unit_test(words_may_stand_before_a_command),

@@ -141,7 +141,10 @@ static void what_is_not_understood_is_refused_with_its_place(void **state)
 		{"upstream_proxy_from: git\n", "no password of a proxy"},
 		{"no_proxy: intern.example\n", "f:1:11: one value stands where a list"},
 		{"no_proxy: [ok.example, 10.0.0.1/8]\n", "f:1:24: `10.0.0.1/8`"},
-		{"pcap: {max_mb: 4}\n", "`pcap.max_mb` is not in this version"},
+		{"pcap: {max_mb: 4, files: 1, keys: true}\n", NULL},
+		{"pcap: {max_mb: 0}\n", "f:1:16: "},
+		{"pcap: {files: 10001}\n", "f:1:15: "},
+		{"pcap: {keys: maybe}\n", "f:1:14: "},
 		{"- a\n", "f:1:1: a list stands where a map belongs"},
 		{"defaults: [\n", "f:2:1: not YAML"},
 		{"defaults: &a {network: deny}\n", "an anchor (`&`)"},
@@ -174,8 +177,8 @@ static void an_unknown_setting_has_its_nearest(void **state)
 	assert_non_null(strstr(e.text, "did you mean `defaults.network`?"));
 	assert_int_equal(settings_find("zzz", &e), -1);
 	assert_non_null(strstr(e.text, "config list"));
-	assert_int_equal(settings_find("pcap.max_mb", &e), -1);
-	assert_non_null(strstr(e.text, "not in this version"));
+	assert_int_equal(settings_find("pcap.max", &e), -1);
+	assert_non_null(strstr(e.text, "did you mean `pcap.max_mb`?"));
 }
 
 /* ---- in the text ---- */

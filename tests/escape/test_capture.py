@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A capture, tried from inside as root: it is not seen, not stopped, and fills no disk."""
+
+import os
+
+import pytest
+
+import frames as f
+from internet.services import echo_udp
+from pcap_rig import Captures, await_entries, echo
+from program import wait_until
+
+# Every engine in a full run; in a usual one, what every engine is marked for on its own.
+pytestmark = pytest.mark.engines(usual=["bwrap"])
+PORT, MIB = 4007, 1 << 20
+
+
+@pytest.fixture
+def far(world):
+    address = world.address()
+    echo_udp(world, address, PORT)
+    return address
+
+
+@pytest.fixture
+def captures(sandgate, needs):
+    needs("tshark")
+    return Captures(sandgate)
+
+
+def test_it_is_not_seen_from_inside(sandgate, captures, far):
+    """Neither the file, nor a process, nor a packet socket, nor that the link is listened to."""
+    box = sandgate.box("--only", f"{far}:{PORT}/udp", "--as-root")
+    look = "cat /proc/net/packet /proc/net/dev_mcast; ip -d link show; ls /proc /proc/self/fd; ss -0n 2>&1 | wc -l"
+    before = box.run(look)
+    assert sandgate("pcap", box.name, captures.path()).ok
+    echo(box, far, PORT, "captured")
+    after = box.run(look)
+
+    def steady(text):
+        return [line for line in text.splitlines() if not line.strip().isdigit()]
+    assert steady(before.out) == steady(after.out)
+    got = box.run(f"cat {captures.path()}; ls {captures.folder}; echo x > {captures.path()}; "
+                  f"rm -rf {captures.folder}; ln -s /etc/passwd {captures.path()}")
+    assert not got.ok
+    assert sandgate("pcap", "--stop", box.name).ok
+    captures.assert_private(captures.path())
+    assert "captured".encode().hex() in [x["data.data"] for x in captures.frames(captures.path())]
+
+
+def test_a_flood_ends_at_the_limit(sandgate, captures, far):
+    """Frames of the greatest length, as fast as they go: files end at their size, the count holds."""
+    box = sandgate.box("--only", f"{far}:{PORT}/udp", "--as-root")
+    assert sandgate("pcap", box.name, captures.path(), "--pcap-max-mb", "1", "--pcap-files", "4").ok
+    wire = f.wire_of(box)
+    frame = wire.frame(f.ip4(f.SANDBOX4, "203.0.113.99", f.UDP, f.udp(f.SANDBOX4, "203.0.113.99", 9, bytes(1400))))
+    noise = wire.frame(bytes(1400), ethertype=0x88B5)
+    for _ in range(6000):
+        wire.send(frame)
+        wire.send(noise)
+    wire.close()
+    wait_until(lambda: not sandgate.json("pcap", box.name)["on"], timeout=30, what="the limit")
+    stop, = await_entries(sandgate, box.name, "sandgate.pcap.stop")
+    assert stop["why"] == "limit" and stop["segments"] == 4
+    sizes = [captures.stat(captures.path(name)).st_size for name in captures.names()]
+    assert len(sizes) == 4 and all(size <= MIB for size in sizes)
+    # Its blocks are whole, whatever was thrown at it; the sandbox's traffic goes on.
+    for name in captures.names():
+        assert captures.frames(captures.path(name))
+    echo(box, far, PORT, "still here")
+    row, = sandgate.json("audit", "verify", box.name)
+    assert row["holds"]
+
+
+def test_nothing_that_is_planted_is_followed(world, sandgate, captures, far):
+    """The agent knows where the next capture will be, and has the working directory to itself."""
+    work = world.machine.new_work(sandgate.person)
+    box = sandgate.box("--only", f"{far}:{PORT}/udp", "--as-root", cwd=work)
+    assert box.run(f"ln -s {captures.folder} {work}/logs; ln -s /etc/cron.d/x {work}/all.pcapng; mkdir {work}/own").ok
+    for path in f"{work}/logs/all.pcapng", f"{work}/all.pcapng", f"{work}/own/all.pcapng":
+        done = sandgate("pcap", box.name, path)
+        assert done.status == 125 and "a sandbox sees" in done.err, done
+    assert captures.names() == [] and not os.path.exists("/etc/cron.d/x")
+    # A capture into a safe place is not hindered by that.
+    assert sandgate("pcap", box.name, captures.path()).ok
