@@ -88,7 +88,10 @@ enum cni_code cni_call_read(char *(*get)(const char *name), struct cni_call *out
 	return check(out, e);
 }
 
-/* Copies what a name may have, in small letters. True when that is all of it. */
+/*
+ * Copies what a name may have, in small letters. True when that is all of it, and has no hyphen, which
+ * is what stands between the parts.
+ */
 static bool put_word(char *out, const char *word, size_t n)
 {
 	bool all = true;
@@ -100,7 +103,7 @@ static bool put_word(char *out, const char *word, size_t n)
 				: isupper((unsigned char)c)			       ? tolower(c)
 										       : '-');
 		out[i + 1] = '\0';
-		all = all && out[i] == c;
+		all = all && out[i] == c && c != '-';
 	}
 	return all;
 }

@@ -23,8 +23,8 @@ enum cni_code cni_call_read(char *(*get)(const char *name), struct cni_call *out
 
 /*
  * The sandbox's name: cni- and the first 12 of the container's id, and the device where it is not
- * eth0. Where that would not tell it from another, since the id is no number in hexadecimal or has
- * what a name has not, a digest of both follows.
+ * eth0. Where that would not tell it from another, since the id is no number in hexadecimal or there
+ * is more than small letters and digits, a digest of both follows.
  */
 void cni_call_name(const struct cni_call *c, char out[SANDBOX_NAME_SIZE]);
 
