@@ -35,16 +35,43 @@ bool person_map_id(struct span map, id_t inside, id_t *out)
 	return false;
 }
 
-/* False where the namespace above has no number for it, or there is no /proc. */
-static bool map_own(const char *map, id_t inside, id_t *out)
+static int read_map(const char *path, char out[MAP_MAX])
 {
-	char text[MAP_MAX];
-	int fd = open(map, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text));
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, out, MAP_MAX);
 
 	if (fd >= 0)
 		close(fd);
-	return n > 0 && person_map_id(span_of(text, (size_t)n), inside, out);
+	return n < 0 ? 0 : (int)n;
+}
+
+/* False where the namespace above has no number for it, or there is no /proc. */
+static bool map_own(const char *path, id_t inside, id_t *out)
+{
+	char text[MAP_MAX];
+
+	return person_map_id(span_of(text, (size_t)read_map(path, text)), inside, out);
+}
+
+/*
+ * Of this process's own user, who is asked about again and again. A child may be in a namespace of
+ * its own and reads anew; nobody enters one after asking.
+ */
+static uid_t own_uid_above(bool *known)
+{
+	static struct {
+		pid_t pid;
+		uid_t own, above;
+		bool known;
+	} last;
+
+	if (last.pid != getpid() || last.own != geteuid()) {
+		last.own = geteuid();
+		last.known = map_own("/proc/self/uid_map", last.own, &last.above);
+		last.pid = getpid();
+	}
+	*known = last.known;
+	return last.above;
 }
 
 uid_t person_uid_of(uid_t inside)
@@ -56,7 +83,10 @@ uid_t person_uid_of(uid_t inside)
 
 uid_t person_uid(void)
 {
-	return person_uid_of(geteuid());
+	bool known;
+	uid_t above = own_uid_above(&known);
+
+	return known ? above : geteuid();
 }
 
 gid_t person_gid(gid_t inside)
@@ -75,11 +105,11 @@ static bool owns_the_system(uid_t uid)
 
 bool person_is_root(void)
 {
-	uid_t above;
+	bool known;
 
 	if (geteuid() != 0)
 		return false;
-	return (map_own("/proc/self/uid_map", 0, &above) && above == 0) || owns_the_system(0);
+	return (own_uid_above(&known) == 0 && known) || owns_the_system(0);
 }
 
 bool person_sees_root(uid_t owner)

@@ -72,9 +72,9 @@ static void the_answer_of_inspect_is_one_number(void **state)
 	assert_int_equal(parse("4711"), 4711);
 	assert_int_equal(parse("0\n"), 0);
 	assert_int_equal(parse("2147483647\n"), 2147483647);
-	for (const char *const *p = (const char *const[]){"", "\n", "-1\n", "12 \n", "1\n2\n", "x", "1x",
-							   "2147483648\n", "99999999999999999999\n",
-							   NULL};
+	for (const char *const *p =
+		     (const char *const[]){"", "\n", "-1\n", "12 \n", "1\n2\n", "x", "1x",
+					   "2147483648\n", "99999999999999999999\n", NULL};
 	     *p; p++)
 		assert_int_equal(parse(*p), -1);
 }

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -47,8 +48,8 @@ static void a_map_is_read_line_by_line(void **state)
 static void what_is_no_map_maps_nothing(void **state)
 {
 	static const char *const texts[] = {
-		"",    "0",    "0 1000",	 "0 1000\n", "x 1000 1\n", "0 x 1\n", "0 1000 0\n",
-		"\n\n", "-1 0 1", "12345678901 0 1",
+		"",	   "0",		 "0 1000", "0 1000\n", "x 1000 1\n",
+		"0 x 1\n", "0 1000 0\n", "\n\n",   "-1 0 1",   "12345678901 0 1",
 	};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
@@ -73,7 +74,9 @@ static int is_root_inside(uid_t uid)
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		if (setresgid(uid, uid, uid) || setresuid(uid, uid, uid) || unshare(CLONE_NEWUSER))
+		/* A change of the user takes /proc/self away from it. */
+		if (setresgid(uid, uid, uid) || setresuid(uid, uid, uid) ||
+		    prctl(PR_SET_DUMPABLE, 1) || unshare(CLONE_NEWUSER))
 			_exit(2);
 		snprintf(map, sizeof(map), "0 %u 1\n", (unsigned)uid);
 		if (write_text("/proc/self/uid_map", map))
