@@ -4,6 +4,7 @@
 #include "cli/attach_target.h"
 #include "cli/cli.h"
 #include "cli/output.h"
+#include "cli/pcap_words.h"
 #include "cli/question.h"
 #include "cli/run_policy.h"
 #include "cli/run_words.h"
@@ -32,7 +33,7 @@ static int ask(const struct args *a, const struct attach_target *t, struct err *
 }
 
 static int attach(const struct args *a, const struct sources *s, const struct attach_target *t,
-		  const struct run_policy *p, struct err *e)
+		  const struct run_policy *p, const struct pcap_words *pcap, struct err *e)
 {
 	struct attach_request r = {
 		.name = args_value(a, ATTACH_NAME),
@@ -46,6 +47,7 @@ static int attach(const struct args *a, const struct sources *s, const struct at
 		.others = args_has(a, ATTACH_REFUSE_OTHERS) ? AIRLOCK_OTHERS_REFUSED
 							    : AIRLOCK_OTHERS_REMOVED,
 		.quiet = args_has(a, ATTACH_QUIET),
+		.pcap = pcap->request,
 	};
 	char name[SANDBOX_NAME_SIZE];
 
@@ -65,14 +67,18 @@ static int attach_with(const struct args *a, const struct sources *s, struct err
 	};
 	struct policy_words words = run_words_policy(a);
 	struct attach_target t;
+	struct pcap_words pcap;
 	struct run_policy built;
-	int status = run_policy_parse(&words, s, &built, e);
+	int status;
 
+	if (pcap_words_read(a, args_value(a, ATTACH_PCAP), &pcap, e))
+		return EXIT_USAGE;
+	status = run_policy_parse(&words, s, &built, e);
 	if (status)
 		return status;
 	status = attach_target_find(&target, &t, e);
 	if (status == 0) {
-		status = attach(a, s, &t, &built, e);
+		status = attach(a, s, &t, &built, &pcap, e);
 		attach_target_close(&t);
 	}
 	run_policy_free(&built);

@@ -170,7 +170,7 @@ static enum cni_code attach(const struct cni_request *q, const struct link *l,
 		.publish = l->publish,
 		.n_publish = l->n_publish,
 		.quiet = true,
-		.pcap = q->config.pcap ? l->pcap : NULL,
+		.pcap = {.file = q->config.pcap ? l->pcap : NULL, .again = true},
 	};
 
 	if (attach_start(&r, name, e) == 0)

@@ -129,7 +129,7 @@ static int attach(const struct work *w, const struct policy *policy, const struc
 	device_of(p, device);
 	if (w->network->pcap) {
 		snprintf(pcap, sizeof(pcap), "%s/%s.pcapng", w->network->pcap, p->sandbox);
-		r.pcap = pcap;
+		r.pcap = (struct capture_request){.file = pcap, .again = true};
 	}
 	return attach_start(&r, name, e);
 }

@@ -35,7 +35,7 @@ static int be_supervisor(void *ctx, int ready, const int *fds)
 		.engine = r.awaited ? &engine_awaited : &engine_attached,
 		.attach = &r,
 		.quiet = r.quiet,
-		.pcap = {.file = r.pcap},
+		.pcap = r.pcap,
 		.workdir = "/",
 		.ready = ready,
 		.argv = no_command,

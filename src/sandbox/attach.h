@@ -12,6 +12,7 @@
 
 #include "airlock/airlock.h"
 #include "policy/policy.h"
+#include "sandbox/capture_request.h"
 #include "sandbox/sources.h"
 
 struct attach_publish {
@@ -42,8 +43,8 @@ struct attach_request {
 	uint32_t mtu;				   /* 0: the usual */
 	const struct attach_publish *publish;	   /* beside the policy's own */
 	size_t n_publish;
-	bool quiet;	  /* say nothing on standard error when it went well */
-	const char *pcap; /* a capture from the first frame on, or NULL */
+	bool quiet;		     /* say nothing on standard error when it went well */
+	struct capture_request pcap; /* from the first frame on */
 };
 
 /*

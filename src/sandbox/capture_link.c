@@ -158,6 +158,8 @@ int capture_link_prepare(struct supervisor *s, const struct capture_request *r, 
 		return err_set(e, "--pcap: the network `none` has no link; take --net deny");
 	if (open_place(s, r, e))
 		return -1;
+	if (r->again)
+		pcap_place_take_another(&c->place);
 	c->max_mb = r->max_mb ? r->max_mb : set->pcap_max_mb;
 	c->files = r->files ? r->files : set->pcap_files;
 	c->keys = r->keys || set->pcap_keys;

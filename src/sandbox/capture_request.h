@@ -18,6 +18,7 @@ struct capture_request {
 	uint64_t max_mb;  /* of a segment; 0: as the settings say */
 	uint64_t files;	  /* segments in all; 0: likewise */
 	bool keys;	  /* also when only the settings say so */
+	bool again;	  /* where the file is there already, one with the time in its name */
 };
 
 #endif

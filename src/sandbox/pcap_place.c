@@ -6,9 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "sandbox/exposure.h"
 #include "sandbox/path.h"
+
+/* Of a name, so that there is room for a time and the number of a segment. */
+enum { STEM_MAX = NAME_MAX - 32, NAME_SIZE = 2 * (NAME_MAX + 1) + 16 };
 
 /* What every sandbox sees of the system. */
 static const char *const system_folders[] = {"/usr",  "/etc", "/opt",	"/bin",
@@ -83,8 +87,7 @@ static int split(struct pcap_place *p, const char *file, char folder[PATH_MAX], 
 		return err_set(e, "--pcap %s: the path is too long", file);
 	if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
 		return err_set(e, "--pcap %s: a folder; name a file in it", file);
-	/* Room for a number of segments. */
-	if (strlen(name) > NAME_MAX - 8)
+	if (strlen(name) > STEM_MAX)
 		return err_set(e, "--pcap %s: the name is too long", file);
 	snprintf(folder, PATH_MAX, "%.*s", slash == file ? 1 : (int)(slash - file), file);
 	dot = strrchr(name, '.');
@@ -122,13 +125,28 @@ void pcap_place_close(struct pcap_place *p)
 
 /* ---- the files ---- */
 
-static void name_of(const struct pcap_place *p, unsigned number, char name[NAME_MAX + 1])
+static void name_of(const struct pcap_place *p, unsigned number, char name[NAME_SIZE])
 {
 	char count[16] = "";
 
 	if (number > 1)
 		snprintf(count, sizeof(count), "-%u", number);
-	snprintf(name, NAME_MAX + 1, "%.200s%s%.40s", p->stem, count, p->suffix);
+	snprintf(name, NAME_SIZE, "%s%s%s", p->stem, count, p->suffix);
+}
+
+void pcap_place_take_another(struct pcap_place *p)
+{
+	char name[NAME_SIZE], when[32];
+	time_t now = time(NULL);
+	struct stat there;
+	struct tm tm;
+
+	name_of(p, 1, name);
+	if (fstatat(p->folder, name, &there, AT_SYMLINK_NOFOLLOW) < 0)
+		return;
+	gmtime_r(&now, &tm);
+	strftime(when, sizeof(when), "-%Y%m%dT%H%M%SZ", &tm);
+	snprintf(p->stem + strnlen(p->stem, STEM_MAX), sizeof(when), "%s", when);
 }
 
 static int failed(const char *path, int error, struct err *e)
@@ -144,7 +162,7 @@ static int failed(const char *path, int error, struct err *e)
 int pcap_place_create(const struct pcap_place *p, unsigned number, char path[PATH_MAX],
 		      struct err *e)
 {
-	char name[NAME_MAX + 1];
+	char name[NAME_SIZE];
 	int fd, error;
 
 	name_of(p, number, name);
@@ -163,7 +181,7 @@ int pcap_place_create(const struct pcap_place *p, unsigned number, char path[PAT
 
 void pcap_place_remove(const struct pcap_place *p, unsigned number, int fd)
 {
-	char name[NAME_MAX + 1];
+	char name[NAME_SIZE];
 	struct stat there, own;
 
 	name_of(p, number, name);

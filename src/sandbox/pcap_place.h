@@ -21,6 +21,9 @@ struct pcap_place {
 
 #define PCAP_PLACE_NONE ((struct pcap_place){.folder = -1})
 
+/* Where the first segment is there already: the time comes into the names. */
+void pcap_place_take_another(struct pcap_place *p);
+
 /* Folders that the sandbox sees: its working directory, and NULL-terminated lists; any may be NULL. */
 struct pcap_seen {
 	const char *workdir;
