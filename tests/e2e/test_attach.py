@@ -5,7 +5,6 @@ other way out, which the capture would show. Inside, the tests are root with eve
 import json
 import os
 import signal
-import socket
 import subprocess
 import time
 
@@ -408,6 +407,26 @@ def test_twenty_in_a_row_leave_nothing(world, sandgate, pod):
         assert one.detach().ok
         assert not one.family or not [p for p in one.family if read_proc(p, "cmdline")]
     wait_until(lambda: left() == ([], [], ["lo"]), 10, f"nothing left: {left()}")
+
+
+def test_many_at_once_hold_up_nobody(sandgate):
+    """Also those whose names are made: each gets its own."""
+    places = [Place() for _ in range(12)]
+    running = [sandgate.world.machine.popen(
+        [sandgate.path, "attach", "--net", "deny", "--netns", place.path], "root",
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for place in places]
+    done = [(process.communicate(timeout=60), process.returncode) for process in running]
+    names = [out.strip() for (out, _), _ in done]
+    try:
+        assert [status for _, status in done] == [0] * len(done), done
+        assert len(set(names)) == len(names)
+        rows = {r["name"]: r["state"] for r in sandgate.json("ls")}
+        assert all(rows[name] == "running" for name in names)
+    finally:
+        for name, place in zip(names, places):
+            sandgate("detach", name)
+            place.close()
+    assert not set(names) & {r["name"] for r in sandgate.json("ls")}
 
 
 @pytest.mark.parametrize("words", [[], ["--pid", "1", "--netns", "/x"], ["--pid", "x"], ["--pid", "0"],
