@@ -11,6 +11,7 @@ _ENGINES = {
     "podman-rootful": ("podman", "Rootful"),
     "podman-run": ("podman", "Run"),
     "docker": ("docker", "Docker"),
+    "cni": ("cni", "Cni"),
     "podman-rootless": ("podman", "Rootless"),
     "podman-rootful": ("podman", "Rootful"),
     "podman-run": ("podman", "Run"),

@@ -27,8 +27,7 @@ class Netns(Engine):
             stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True)
         box.process = process
         wait_until(lambda: self._first(process.pid), what="the namespace")
-        done = box.sandgate("attach", "--yes", "--pid", str(self._first(process.pid)), "--name", box.name,
-                            *box.options, cwd=box.cwd)
+        done = self._attach(box, self._first(process.pid))
         if not done.ok:
             process.kill()
             process.wait()
@@ -36,6 +35,10 @@ class Netns(Engine):
         process.stdin.write("go\n")
         process.stdin.flush()
         return process
+
+    def _attach(self, box, pid):
+        return box.sandgate("attach", "--yes", "--pid", str(pid), "--name", box.name, *box.options,
+                            cwd=box.cwd)
 
     @staticmethod
     def _first(pid):
