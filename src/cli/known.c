@@ -9,24 +9,9 @@
 #include "sandbox/runtime_dir.h"
 #include "sandbox/state_dir.h"
 
-static int find_running(const char *name, struct err *e)
-{
-	struct registry r;
-	int rc = registry_open(&r, false, e), dir;
-
-	if (rc)
-		return rc == -ENOENT ? 0 : -1;
-	dir = registry_open_sandbox(&r, name);
-	registry_close(&r);
-	if (dir < 0)
-		return 0;
-	close(dir);
-	return 1;
-}
-
 int known_find(const char *name, struct err *e)
 {
-	int runs = find_running(name, e), dir;
+	int runs = registry_find(name, e), dir;
 
 	if (runs)
 		return runs < 0 ? -1 : KNOWN_RUNS;

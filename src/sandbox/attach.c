@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "sandbox/background.h"
@@ -87,28 +86,13 @@ int attach_start(const struct attach_request *r, char *name, struct err *e)
 
 /* --- the end --- */
 
-/* 1, 0, or -1 with the message. */
-static int lives(const char *name, struct err *e)
-{
-	struct registry r;
-	int rc = registry_open(&r, false, e), dir;
-
-	if (rc)
-		return rc == -ENOENT ? 0 : -1;
-	dir = registry_open_sandbox(&r, name);
-	registry_close(&r);
-	if (dir >= 0)
-		close(dir);
-	return dir >= 0;
-}
-
 static int await_end(const char *name, struct err *e)
 {
 	mono_t end = mono_add_ms(mono_now(), END_MS);
 	struct timespec step = {.tv_nsec = STEP_MS * 1000000L};
 	int rc;
 
-	while ((rc = lives(name, e)) == 1) {
+	while ((rc = registry_find(name, e)) == 1) {
 		if (!mono_before(mono_now(), end))
 			return err_set(e, "%s: it has not ended; its supervisor still runs", name);
 		nanosleep(&step, NULL);
@@ -121,8 +105,10 @@ static int ask_for_end(const char *name, struct err *e)
 {
 	json_t *request = json_pack("{s:s, s:i}", "op", "stop", "ms", 0);
 	json_t *answer = request ? client_request(name, request, ASK_MS, e) : NULL;
-	int rc = answer ? 0 : lives(name, &(struct err){""}) == 0 ? 0 : -1;
+	int rc = answer ? 0 : registry_find(name, &(struct err){""}) == 0 ? 0 : -1;
 
+	if (!request)
+		err_set(e, "out of memory");
 	json_decref(request);
 	json_decref(answer);
 	return rc;
@@ -143,7 +129,7 @@ static int check_attached(const char *name, struct err *e)
 
 int attach_end(const char *name, struct err *e)
 {
-	int rc = lives(name, e);
+	int rc = registry_find(name, e);
 
 	if (rc <= 0)
 		return rc ? -1 : -ENOENT;

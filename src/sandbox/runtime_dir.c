@@ -155,6 +155,20 @@ int registry_open_sandbox(const struct registry *r, const char *name)
 	return -ENOENT;
 }
 
+int registry_find(const char *name, struct err *e)
+{
+	struct registry r;
+	int rc = registry_open(&r, false, e), dir;
+
+	if (rc)
+		return rc == -ENOENT ? 0 : -1;
+	dir = registry_open_sandbox(&r, name);
+	registry_close(&r);
+	if (dir >= 0)
+		close(dir);
+	return dir >= 0;
+}
+
 struct visit {
 	void (*fn)(void *ctx, const char *name);
 	void *ctx;

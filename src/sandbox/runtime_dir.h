@@ -49,6 +49,9 @@ bool registry_is_alive(int dir);
 /* The folder of a sandbox that lives, or -errno. */
 int registry_open_sandbox(const struct registry *r, const char *name);
 
+/* Does one of that name live? 1, 0, or -1 with the message. */
+int registry_find(const char *name, struct err *e) sg_must_check;
+
 /*
  * Takes the name `wanted`, or when that is NULL one made from `path`, with a number when it is
  * taken or a reserved word. 0, or -1 with the message.
