@@ -84,7 +84,9 @@ def check_document(checks, path):
 def check_help(checks):
     for command in commands.load(SOURCE / "docs" / "commands.yaml").commands:
         for example in command.examples:
-            checks.command_line(f"help {command.name}", example["run"])
+            # What another program is to be given is not ours to parse.
+            if example["run"].split()[0] == "sandgate":
+                checks.command_line(f"help {command.name}", example["run"])
 
 
 def table_rules(text, heading):
