@@ -73,7 +73,8 @@ static int attach_with(const struct args *a, const struct sources *s, struct err
 
 	if (pcap_words_read(a, args_value(a, ATTACH_PCAP), &pcap, e))
 		return EXIT_USAGE;
-	status = run_policy_parse(&words, s, &built, e);
+	words.elsewhere = true;
+	status = run_policy_build(&words, s, &built, e);
 	if (status)
 		return status;
 	status = attach_target_find(&target, &t, e);

@@ -158,7 +158,7 @@ int run_project_begin(struct run_project *p, const struct policy_words *w,
 	int rc;
 
 	*p = (struct run_project){.cwd = getcwd(NULL, 0)};
-	p->shared = p->cwd && *p->cwd == '/' && is_shared(p->cwd);
+	p->shared = !w->elsewhere && p->cwd && *p->cwd == '/' && is_shared(p->cwd);
 	rc = find_file(p, w, e);
 	if (rc == 0)
 		rc = read_trust(p, e);

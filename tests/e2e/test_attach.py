@@ -64,9 +64,9 @@ class Pod:
 
 
 class Attached:
-    def __init__(self, sandgate, *options, name=None):
+    def __init__(self, sandgate, *options, name=None, cwd=None):
         self.sandgate, self.name = sandgate, name or sandgate.new_name()
-        self.done = sandgate("attach", "--yes", "--name", self.name, *options)
+        self.done = sandgate("attach", "--yes", "--name", self.name, *options, cwd=cwd)
 
     @property
     def family(self):
@@ -115,7 +115,7 @@ def attach(sandgate, pod):
         return made[-1]
     yield start
     for one in made:
-        if one.row():
+        if one.done.ok and one.row():
             one.detach()
 
 
@@ -315,6 +315,30 @@ def test_the_host_s_own_network_is_refused(sandgate, pod):
         refused = Attached(sandgate, "--refuse-others", "--net", "deny", "--pid", str(os.getpid()))
         assert refused.done.status == 125, refused.done
         assert "the network of the host" in refused.done.err, refused.done
+
+
+def test_the_name_of_a_sandbox_that_is_kept_is_refused(sandgate, pod, kept, attach):
+    one = attach(name=kept("--net", "deny").name)
+    assert one.done.status == 125 and "is kept; take another name" in one.done.err, one.done
+    assert pod.devices() == ["eth0", "lo"]
+
+
+def test_a_policy_that_a_sandbox_may_have_written_is_asked_about(world, sandgate, pod):
+    """As `run` does, although the working directory says nothing here."""
+    work = world.machine.new_work("root")
+    assert sandgate.run("--net", "deny", command="echo network: deny >policy.yaml", cwd=work).ok
+    done = sandgate("attach", "--policy", "policy.yaml", "--netns", pod.place.path, cwd=work)
+    assert done.status == 2 and "a sandbox may have written it" in done.err, done
+    assert pod.devices() == ["eth0", "lo"]
+
+
+def test_the_project_of_the_working_directory_says_nothing(world, sandgate, pod):
+    work = world.machine.new_work("root")
+    world.machine.write(f"{work}/sandgate.yaml", "network: open\n", "root", 0o600)
+    one = Attached(sandgate, "--netns", pod.place.path, cwd=work)
+    assert one.done.ok, one.done
+    assert one.row()["network"] == "standard"
+    assert one.detach().ok
 
 
 def test_nothing_is_taken_away_unasked(world, sandgate, pod):
