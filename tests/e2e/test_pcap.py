@@ -218,6 +218,36 @@ def test_fragments_are_noise_and_the_proxy_port_has_verdicts(world, sandgate, ca
     assert {x.split(",")[0].removeprefix("gate: ") for x in second} <= {"proxy port", "deny: not-in-policy"}
 
 
+@pytest.mark.engines
+def test_with_every_engine_from_the_very_first_frame(world, sandgate, captures, far):
+    """Whatever is on the other end of the link: a capture that begins with it, and one later on."""
+    world.site("api.example.com")
+    box = sandgate.box("--only", f"api.example.com,{far}:4007/udp,{far}:4007", "--pcap", captures.path())
+    assert box.curl("https://api.example.com/").ok
+    assert not box.curl("https://refused.example.org/").ok
+    echo(box, far, 4007, "echo")
+    assert sandgate("pcap", "--stop", box.name).ok
+    frames = captures.frames(captures.path())
+    own = [x["eth.src"] for x in frames if x.from_sandbox]
+    asked = [x for x in frames if x.from_sandbox and x["udp.dstport"] == "53"]
+    assert asked[0]["dns.qry.name"] == "api.example.com"
+    assert len(set(own)) == 1
+    assert {x.comment for x in captures.frames(captures.path(), where="udp.port == 4007")} == {f"allow: {far}:4007/udp"}
+    seen = set(captures.comments(captures.path()))
+    assert {"allow: api.example.com", "gate: allow: api.example.com", "deny: not-in-policy, refused.example.org"} <= seen
+    kinds = {x.removeprefix("gate: ").split(":")[0] for x in seen}
+    assert kinds <= {"allow", "deny", "pending", "link", "noise"}, seen
+    start, segment, stop = entries(sandgate, box.name)
+    assert segment["sha256"] == captures.sha256(captures.path()) and stop["dropped"] == 0
+    # Nothing is wrong with what was left to the hardware, on links that leave it as well.
+    for x in frames:
+        assert "0" not in (x["ip.checksum.status"], x["tcp.checksum.status"], x["udp.checksum.status"]), x
+    assert sandgate("pcap", box.name, captures.path("later")).ok
+    echo(box, far, 4007, "later")
+    assert sandgate("pcap", "--stop", box.name).ok
+    assert len(captures.frames(captures.path("later"), where="udp.port == 4007")) == 2
+
+
 # --- TLS keys ---
 
 INSPECTED = "network: deny\nallow: [api.example.com]\ninspect: [api.example.com]\n"
