@@ -11,7 +11,7 @@
 
 #include "docker/message.h"
 
-enum { ANSWER_MAX = 64 << 20, ANSWER_SECONDS = 10, READ_STEP = 64 << 10 };
+enum { ANSWER_MAX = 64 << 20, ANSWER_SECONDS = 3, READ_STEP = 64 << 10 };
 
 /* --- the answers --- */
 
@@ -132,24 +132,23 @@ static int connect_to(const char *path, struct err *e)
 	return -1;
 }
 
-/* All that comes until the other side closes; NULL without an end of it in time. */
+/* All that comes until the other side closes; NULL with errno without an end of it in time. */
 static char *read_answer(int fd, size_t *n)
 {
 	char *text = NULL, *grown;
 	ssize_t r = 1;
 
-	for (*n = 0; r > 0; *n += (size_t)r) {
+	for (*n = 0; r > 0; *n += r > 0 ? (size_t)r : 0) {
 		grown = *n < ANSWER_MAX ? realloc(text, *n + READ_STEP) : NULL;
 		if (!grown)
 			break;
 		text = grown;
 		r = recv(fd, text + *n, READ_STEP, 0);
-		if (r <= 0)
-			break;
 	}
 	if (r == 0)
 		return text;
 	free(text);
+	errno = r < 0 ? errno : ENOMEM;
 	return NULL;
 }
 
@@ -168,7 +167,8 @@ static json_t *parse_answer(const char *text, size_t n)
 	return json_loadb(body, n - (size_t)(body - text), JSON_REJECT_DUPLICATES, NULL);
 }
 
-static json_t *get(const char *socket, const char *path, struct err *e)
+/* 0 and the answer, or as docker_container_find. */
+static int get(const char *socket, const char *path, json_t **answer, struct err *e)
 {
 	_cleanup_fd_ int fd = connect_to(socket, e);
 	_cleanup_free_ char *text = NULL;
@@ -177,30 +177,29 @@ static json_t *get(const char *socket, const char *path, struct err *e)
 			      "GET %s HTTP/1.0\r\nHost: docker\r\nAccept: application/json\r\n\r\n",
 			      path);
 	size_t n = 0;
-	json_t *answer;
 
 	if (fd < 0)
-		return NULL;
+		return -1;
 	if (send(fd, request, (size_t)length, MSG_NOSIGNAL) == length)
 		text = read_answer(fd, &n);
-	answer = text ? parse_answer(text, n) : NULL;
-	if (!answer)
-		err_set(e, "%s: dockerd gave no answer to %s", socket, path);
-	return answer;
+	if (!text && (errno == EAGAIN || errno == EWOULDBLOCK))
+		return 1;
+	*answer = text ? parse_answer(text, n) : NULL;
+	return *answer ? 0 : err_set(e, "%s: dockerd gave no answer to %s", socket, path);
 }
 
 int docker_container_find(const char *socket, const char *network, const char *endpoint,
 			  struct docker_container *out, struct err *e)
 {
 	char path[DOCKER_ID_SIZE + 16];
-	json_t *its_network, *containers = NULL;
-	int rc = -1;
+	json_t *its_network = NULL, *containers = NULL;
+	int rc;
 
 	snprintf(path, sizeof(path), "/networks/%s", network);
-	its_network = get(socket, path, e);
-	if (its_network)
-		containers = get(socket, "/containers/json?all=1", e);
-	if (containers)
+	rc = get(socket, path, &its_network, e);
+	if (rc == 0)
+		rc = get(socket, "/containers/json?all=1", &containers, e);
+	if (rc == 0)
 		rc = docker_container_read(its_network, containers, endpoint, out, e);
 	json_decref(containers);
 	json_decref(its_network);

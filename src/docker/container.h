@@ -17,8 +17,9 @@ struct docker_container {
 };
 
 /*
- * Asks the dockerd that listens on `socket`, which must be root's. 0 or -1 with the message. Takes no
- * longer than some seconds.
+ * Asks the dockerd that listens on `socket`, which must be root's. 0; 1 when it does not answer within
+ * seconds, as while it starts, when it starts containers before it answers anybody; -1 with the
+ * message.
  */
 int docker_container_find(const char *socket, const char *network, const char *endpoint,
 			  struct docker_container *out, struct err *e) sg_must_check;

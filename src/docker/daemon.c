@@ -17,7 +17,6 @@
 enum { FILE_MAX = 1 << 20 };
 
 static const char resolv_conf[] = "root/etc/resolv.conf",
-		  resolved_conf[] = "root/run/systemd/resolve/resolv.conf",
 		  usual_config[] = "/etc/docker/daemon.json";
 
 struct daemon {
@@ -66,13 +65,12 @@ static bool read_began(int proc, struct timespec *out)
 	return true;
 }
 
-/* Whether what dockerd read when it began is what is there now. A link counts as itself. */
+/* Whether what dockerd read when it began is what is there now. */
 static bool is_as_it_began(const struct daemon *d, const char *path)
 {
 	struct stat st;
 
-	return fstatat(d->proc, path, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       st.st_ctim.tv_sec < d->began.tv_sec;
+	return fstatat(d->proc, path, &st, 0) == 0 && st.st_ctim.tv_sec < d->began.tv_sec;
 }
 
 static bool has_own_servers(const struct daemon *d)
@@ -93,46 +91,25 @@ static bool has_own_servers(const struct daemon *d)
 	return config && dns_way_config_has_dns(span_of(config, n));
 }
 
-static int refuse(const char *file, struct err *e)
-{
-	return err_set(
-		e,
-		"%s names a server on the host's loopback, which dockerd asks past the gate "
-		"what containers ask it; set \"dns\" in /etc/docker/daemon.json to an address "
-		"that is no loopback address, any will do, and restart docker",
-		file);
-}
-
-static enum dns_servers read_servers(const struct daemon *d, const char *path)
-{
-	size_t n;
-	_cleanup_free_ char *text = read_text(d->proc, path, &n);
-
-	/* Without one dockerd has servers of its own, which it asks from the container's. */
-	if (!text && errno == ENOENT)
-		return DNS_SERVERS_ELSEWHERE;
-	return text && n < FILE_MAX ? dns_way_servers(span_of(text, n)) : DNS_SERVERS_LOOPBACK;
-}
-
 /*
- * Which of the two files it reads, dockerd decides when it begins. So the second one counts only
- * where the first one already stood as it does now.
+ * /etc/resolv.conf as it is now: for networks with a name server of its own dockerd reads that file
+ * when a container starts, and does not look for systemd-resolved's other one.
  */
 static int check_names(const struct daemon *d, struct err *e)
 {
-	enum dns_servers first = read_servers(d, resolv_conf);
+	size_t n;
+	_cleanup_free_ char *text = read_text(d->proc, resolv_conf, &n);
+	bool missing = !text && errno == ENOENT;
 
-	if (first == DNS_SERVERS_ELSEWHERE || has_own_servers(d))
+	/* Without one dockerd has servers of its own, which it asks from the container's. */
+	if (missing || (text && n < FILE_MAX && !dns_way_has_loopback(span_of(text, n))) ||
+	    has_own_servers(d))
 		return 0;
-	if (first == DNS_SERVERS_LOOPBACK)
-		return refuse("/etc/resolv.conf", e);
-	if (!is_as_it_began(d, resolv_conf))
-		return err_set(e, "/etc/resolv.conf is newer than dockerd, which may ask "
-				  "systemd-resolved past the gate what containers ask it; restart "
-				  "docker");
-	return read_servers(d, resolved_conf) == DNS_SERVERS_ELSEWHERE
-		       ? 0
-		       : refuse("/run/systemd/resolve/resolv.conf", e);
+	return err_set(
+		e, "/etc/resolv.conf names a server on the host's loopback, which dockerd asks, "
+		   "past the gate, what containers ask it; set \"dns\" in "
+		   "/etc/docker/daemon.json to the servers behind it (resolvectl dns), and "
+		   "restart docker");
 }
 
 static int check_network(const struct daemon *d, struct err *e)

@@ -76,22 +76,14 @@ static bool is_loopback(struct span address)
 	       (IN6_IS_ADDR_LOOPBACK(&v6) || (IN6_IS_ADDR_V4MAPPED(&v6) && v6.s6_addr[12] == 127));
 }
 
-enum dns_servers dns_way_servers(struct span text)
+bool dns_way_has_loopback(struct span text)
 {
-	struct span line, server;
-	size_t n = 0, loopback = 0, resolved = 0;
+	struct span line;
 
-	while (next_piece(&text, '\n', &line)) {
-		server = server_of(line);
-		if (!server.n)
-			continue;
-		n++;
-		loopback += is_loopback(server);
-		resolved += span_equal(server, span_of_string("127.0.0.53"));
-	}
-	if (!loopback)
-		return DNS_SERVERS_ELSEWHERE;
-	return n == 1 && resolved == 1 ? DNS_SERVERS_RESOLVED : DNS_SERVERS_LOOPBACK;
+	while (next_piece(&text, '\n', &line))
+		if (is_loopback(server_of(line)))
+			return true;
+	return false;
 }
 
 bool dns_way_config_has_dns(struct span text)

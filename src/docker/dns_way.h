@@ -14,14 +14,8 @@
 
 #include "base/span.h"
 
-enum dns_servers {
-	DNS_SERVERS_ELSEWHERE, /* none is a loopback address */
-	DNS_SERVERS_RESOLVED,  /* one, 127.0.0.53: dockerd then reads systemd-resolved's own file */
-	DNS_SERVERS_LOOPBACK,
-};
-
-/* Of a resolv.conf, read as generously as any dockerd reads it. */
-enum dns_servers dns_way_servers(struct span resolv_conf);
+/* Whether a resolv.conf names such a server, read as generously as any dockerd reads it. */
+bool dns_way_has_loopback(struct span resolv_conf);
 
 /* Of a daemon.json, and of a command line as /proc has it, each word ended by a NUL. */
 bool dns_way_config_has_dns(struct span daemon_json);

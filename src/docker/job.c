@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
@@ -20,6 +21,13 @@ struct job {
 };
 
 enum { TO_DRIVER = STDERR_FILENO + 1 };
+
+struct report {
+	int rc;
+	struct err e;
+	char result[DOCKER_RESULT_MAX];
+};
+_Static_assert(sizeof(struct report) <= PIPE_BUF, "a pipe takes a report at once, or none of it");
 
 /* What the work leaves running has the signals of a program, and no descriptor of the driver's. */
 static bool become_child(int to_driver, pid_t driver)
@@ -39,43 +47,33 @@ static bool become_child(int to_driver, pid_t driver)
 static void sg_noreturn be_child(const struct job *j, docker_work_fn *work, int to_driver,
 				 pid_t driver)
 {
-	struct err e = {""};
-	int rc;
+	struct report r = {0};
 
 	if (!become_child(to_driver, driver))
 		_exit(EXIT_FAILURE);
-	rc = work(j->ctx, &e);
-	/* The whole message, whatever its length: less than a pipe takes at once. */
-	if (write(TO_DRIVER, e.text, sizeof(e.text)) != sizeof(e.text))
-		_exit(EXIT_FAILURE);
-	_exit(rc ? EXIT_FAILURE : EXIT_SUCCESS);
+	r.rc = work(j->ctx, r.result, &r.e);
+	_exit(write(TO_DRIVER, &r, sizeof(r)) == sizeof(r) ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
-static int reap(pid_t child)
+static void reap(pid_t child)
 {
-	int status;
-
-	while (waitpid(child, &status, 0) < 0)
-		if (errno != EINTR)
-			return -1;
-	return WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS ? 0 : -1;
+	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		;
 }
 
 static void on_ready(struct watch *w, uint32_t events)
 {
 	struct job *j = sg_container_of(w, struct job, watch);
-	struct err e = {""};
-	ssize_t n = read(w->fd, e.text, sizeof(e.text));
-	int rc;
+	struct report r;
+	ssize_t n = read(w->fd, &r, sizeof(r));
 
 	loop_close(j->loop, w);
-	rc = reap(j->child);
-	e.text[sizeof(e.text) - 1] = '\0';
-	if (n != sizeof(e.text) || (rc && !*e.text)) {
-		rc = -1;
-		err_set(&e, "the work on it ended without a word");
+	reap(j->child);
+	if (n != sizeof(r)) {
+		r = (struct report){.rc = -1};
+		err_set(&r.e, "the work on it ended without a word");
 	}
-	j->done(j->ctx, rc, &e);
+	j->done(j->ctx, r.rc, r.result, &r.e);
 	free(j);
 }
 

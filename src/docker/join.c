@@ -8,11 +8,13 @@
  * the endpoint's. There it has no address and is down; its other end is the airlock. A container
  * that starts has no other link, or none at all.
  *
- * What can be told at once is checked before anything is made: whether dockerd asks names past the
- * gate (daemon.h), and whether the container is on another network as well, which would be another
- * way out. One that is joined later is the supervisor's to see.
+ * Before anything is made it is checked whether dockerd asks names past the gate (daemon.h), and a
+ * first job asks dockerd whether the container is on another network as well, which would be another
+ * way out. One that is joined later is the supervisor's to see, and so is one of a container that
+ * dockerd starts with itself, since then it answers nobody.
  *
- * A job makes the gate, or ends it. The endpoint is busy meanwhile, so its record stays.
+ * A second job makes the gate, another one ends it. The endpoint is busy meanwhile, so its record
+ * stays.
  */
 #include "docker/join.h"
 
@@ -42,13 +44,25 @@ struct work {
 	struct docker_call *call;
 	bool forget;			      /* DeleteEndpoint */
 	const struct docker_network *network; /* as it is when the child is forked */
+	char key[PATH_MAX];
+	struct docker_port *ports;
+	size_t n_ports;
 	struct attach_publish *publish;
 	size_t n_publish;
 };
 
+/* What dockerd said of the container. */
+struct asked_container {
+	bool silent;
+	struct docker_container is;
+};
+_Static_assert(sizeof(struct asked_container) <= DOCKER_RESULT_MAX,
+	       "a job's result has room for it");
+
 static void free_work(struct work *w)
 {
 	w->endpoint->busy = false;
+	free(w->ports);
 	free(w->publish);
 	free(w);
 }
@@ -151,7 +165,7 @@ static int attach_with_sources(const struct work *w, const struct sources *s, st
 	return rc;
 }
 
-static int do_join(void *ctx, struct err *e)
+static int do_join(void *ctx, void *result, struct err *e)
 {
 	struct sources s;
 	int rc;
@@ -169,7 +183,18 @@ static int end_sandbox(const char *name, struct err *e)
 	return *name && attach_end(name, e) == -1 ? -1 : 0;
 }
 
-static int do_leave(void *ctx, struct err *e)
+static int do_ask(void *ctx, void *result, struct err *e)
+{
+	const struct work *w = ctx;
+	struct asked_container *c = result;
+	int rc = docker_container_find(w->driver->config->docker_socket, w->endpoint->network,
+				       w->endpoint->id, &c->is, e);
+
+	c->silent = rc == 1;
+	return rc == -1 ? -1 : 0;
+}
+
+static int do_leave(void *ctx, void *result, struct err *e)
 {
 	const struct work *w = ctx;
 
@@ -198,7 +223,7 @@ static json_t *joined(const struct docker_endpoint *p, const struct docker_netwo
 			 "StaticRoutes", routes, "DisableGatewayService", 1);
 }
 
-static void on_joined(void *ctx, int rc, const struct err *said)
+static void on_joined(void *ctx, int rc, const void *result, const struct err *said)
 {
 	struct work *w = ctx;
 	struct docker_endpoint *p = w->endpoint;
@@ -239,23 +264,29 @@ static bool is_alive(const char *name)
 	return fd >= 0;
 }
 
+/* By one that runs, or one that is kept. */
 static bool is_taken(const char *name)
 {
 	struct definition kept;
 	struct err ignored;
-	int rc = is_alive(name) ? 0 : definition_load(name, &kept, &ignored);
+	int rc;
 
-	if (rc == 0 && !is_alive(name))
+	if (is_alive(name))
+		return true;
+	rc = definition_load(name, &kept, &ignored);
+	if (rc == 0)
 		definition_free(&kept);
 	return rc != -ENOENT;
 }
 
-/* The container's own name, so that a person finds it; one made from the endpoint where that is none,
- * or another's. */
+/*
+ * The container's own name, so that a person finds it; one made from the endpoint where that is not
+ * known, is none, or is another's.
+ */
 static void choose_name(struct docker_endpoint *p, const char *container)
 {
 	sandbox_name_from_path(container, p->sandbox);
-	if (!sandbox_name_valid(p->sandbox) || is_taken(p->sandbox))
+	if (!*container || !sandbox_name_valid(p->sandbox) || is_taken(p->sandbox))
 		snprintf(p->sandbox, sizeof(p->sandbox), "docker-%.*s", DEVICE_DIGITS, p->id);
 }
 
@@ -275,19 +306,6 @@ static json_t *ports_json(const struct work *w)
 	return list;
 }
 
-static int check_container(const struct docker_driver *d, const struct docker_message *m,
-			   struct docker_container *c, struct err *e)
-{
-	if (docker_container_find(d->config->docker_socket, m->network, m->endpoint, c, e))
-		return err_prefix(e, "which networks the container is on cannot be told");
-	if (!*c->other)
-		return 0;
-	return err_set(e,
-		       "the container %s is on the network %s as well, which is a way out past the "
-		       "gate; docker network disconnect %s %s",
-		       c->name, c->other, c->other, c->name);
-}
-
 /* What is asked again after an answer that did not arrive. */
 static bool is_joined_already(const struct docker_endpoint *p, const struct docker_message *m)
 {
@@ -298,25 +316,78 @@ static bool is_joined_already(const struct docker_endpoint *p, const struct dock
 	       if_nametoindex(device) != 0;
 }
 
-static int prepare(struct work *w, const struct docker_message *m, struct err *e)
+static int check_container(const struct asked_container *c, struct err *e)
 {
-	struct docker_endpoint *p = w->endpoint;
-	struct docker_container container;
-
-	if (p->state != ENDPOINT_MADE)
-		return err_set(e, "the endpoint has a sandbox, %s, already", p->sandbox);
-	if (docker_daemon_check(docker_call_peer(w->call), e) ||
-	    check_container(w->driver, m, &container, e) ||
-	    docker_ports_choose(m->ports, m->n_ports, &w->publish, &w->n_publish, e))
-		return -1;
-	choose_name(p, container.name);
-	strcpy(p->key, m->key);
-	json_decref(p->ports);
-	p->ports = ports_json(w);
-	return docker_endpoints_set(&w->driver->endpoints, p, ENDPOINT_JOINING, e);
+	if (c->silent)
+		docker_driver_say(
+			"dockerd does not answer yet: a container joins without its name, "
+			"and another network of its own is taken away when it has started");
+	if (!*c->is.other)
+		return 0;
+	return err_set(e,
+		       "the container %s is on the network %s as well, which is a way out past the "
+		       "gate; docker network disconnect %s %s",
+		       c->is.name, c->is.other, c->is.other, c->is.name);
 }
 
-void docker_join(struct docker_driver *d, struct docker_endpoint *p, const struct docker_message *m,
+static int begin_join(struct work *w, const struct asked_container *c, struct err *e)
+{
+	struct docker_endpoint *p = w->endpoint;
+
+	w->network = docker_networks_find(&w->driver->networks, p->network);
+	if (!w->network)
+		return err_set(e, "the network has been removed meanwhile");
+	if (check_container(c, e) ||
+	    docker_ports_choose(w->ports, w->n_ports, &w->publish, &w->n_publish, e))
+		return -1;
+	choose_name(p, c->is.name);
+	strcpy(p->key, w->key);
+	json_decref(p->ports);
+	p->ports = ports_json(w);
+	if (docker_endpoints_set(&w->driver->endpoints, p, ENDPOINT_JOINING, e))
+		return -1;
+	return docker_job_start(w->driver->loop, do_join, on_joined, w, e);
+}
+
+static void give_up(struct work *w, const struct err *why)
+{
+	struct err e;
+
+	refuse(w->call, "a container joins", why);
+	if (w->endpoint->state == ENDPOINT_JOINING &&
+	    docker_endpoints_set(&w->driver->endpoints, w->endpoint, ENDPOINT_MADE, &e))
+		docker_driver_say("%s", e.text);
+	free_work(w);
+}
+
+static void on_asked(void *ctx, int rc, const void *result, const struct err *said)
+{
+	struct work *w = ctx;
+	struct asked_container c = *(const struct asked_container *)result;
+	struct err e = *said;
+
+	c.is.name[DOCKER_NAME_SIZE - 1] = c.is.other[DOCKER_NAME_SIZE - 1] = '\0';
+	if (rc)
+		err_prefix(&e, "which networks the container is on cannot be told");
+	if (rc || begin_join(w, &c, &e))
+		give_up(w, &e);
+}
+
+static int begin_asking(struct work *w, struct docker_message *m, struct err *e)
+{
+	if (w->endpoint->state != ENDPOINT_MADE)
+		return err_set(e, "the endpoint has a sandbox, %s, already", w->endpoint->sandbox);
+	if (docker_daemon_check(docker_call_peer(w->call), e))
+		return -1;
+	strcpy(w->key, m->key);
+	w->ports = m->ports;
+	w->n_ports = m->n_ports;
+	m->ports = NULL;
+	m->n_ports = 0;
+	return docker_job_start(w->driver->loop, do_ask, on_asked, w, e);
+}
+
+void docker_join(struct docker_driver *d, struct docker_endpoint *p, struct docker_message *m,
 		 struct docker_call *c)
 {
 	struct err e = {""};
@@ -327,17 +398,10 @@ void docker_join(struct docker_driver *d, struct docker_endpoint *p, const struc
 		return;
 	}
 	w = new_work(d, p, c, &e);
-	if (!w) {
+	if (!w)
 		refuse(c, "a container joins", &e);
-		return;
-	}
-	if (prepare(w, m, &e) == 0 && docker_job_start(d->loop, do_join, on_joined, w, &e) == 0)
-		return;
-	refuse(c, "a container joins", &e);
-	if (p->state == ENDPOINT_JOINING &&
-	    docker_endpoints_set(&d->endpoints, p, ENDPOINT_MADE, &e))
-		docker_driver_say("%s", e.text);
-	free_work(w);
+	else if (begin_asking(w, m, &e))
+		give_up(w, &e);
 }
 
 /* --- leave --- */
@@ -349,7 +413,7 @@ static int after_leave(struct docker_driver *d, struct docker_endpoint *p, bool 
 		      : docker_endpoints_set(&d->endpoints, p, ENDPOINT_MADE, e);
 }
 
-static void on_left(void *ctx, int rc, const struct err *said)
+static void on_left(void *ctx, int rc, const void *result, const struct err *said)
 {
 	struct work *w = ctx, done = *w;
 	char name[SANDBOX_NAME_SIZE];

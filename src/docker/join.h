@@ -7,10 +7,10 @@
 
 /*
  * NetworkDriver.Join for an endpoint that is not busy: makes the gate, ready before the answer, with
- * the end of its link in this network namespace, from which dockerd moves it. Answers the call, now
- * or later.
+ * the end of its link in this network namespace, from which dockerd moves it. Takes the ports of m.
+ * Answers the call, now or later.
  */
-void docker_join(struct docker_driver *d, struct docker_endpoint *p, const struct docker_message *m,
+void docker_join(struct docker_driver *d, struct docker_endpoint *p, struct docker_message *m,
 		 struct docker_call *c);
 
 /* Leave, and with `forget` DeleteEndpoint: ends the gate. Answers the call, now or later. */

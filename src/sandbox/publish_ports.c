@@ -92,6 +92,26 @@ int publish_ports_open(const struct run_options *o, struct gate_publish **out, s
 	return -1;
 }
 
+json_t *publish_ports_json(const struct gate_publish *v, size_t n)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < n; i++) {
+		struct sockaddr_storage a;
+		socklen_t size = sizeof(a);
+		char host[ADDR_TEXT_MAX];
+		struct endpoint at;
+
+		if (getsockname(v[i].listener, (struct sockaddr *)&a, &size) == 0 &&
+		    endpoint_from_sockaddr(&a, &at))
+			json_array_append_new(list,
+					      json_pack("{s:s, s:i, s:i}", "host",
+							addr_format(&at.addr, host), "port",
+							at.port, "sandbox", v[i].sandbox_port));
+	}
+	return list;
+}
+
 void publish_ports_close(struct gate_publish *v, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {

@@ -6,6 +6,8 @@
 #ifndef SG_SANDBOX_PUBLISH_PORTS_H
 #define SG_SANDBOX_PUBLISH_PORTS_H
 
+#include <jansson.h>
+
 #include "gate/gate.h"
 #include "sandbox/run.h"
 
@@ -16,6 +18,9 @@
  */
 int publish_ports_open(const struct run_options *o, struct gate_publish **out, size_t *n,
 		       struct err *e) sg_must_check;
+/* What listens: a list of objects with `host`, `port` and `sandbox`, the port inside. */
+json_t *publish_ports_json(const struct gate_publish *v, size_t n);
+
 void publish_ports_close(struct gate_publish *v, size_t n);
 
 #endif

@@ -5,6 +5,7 @@
 #include "audit/refusals.h"
 #include "gate/counted.h"
 #include "sandbox/exec_elsewhere.h"
+#include "sandbox/publish_ports.h"
 #include "sandbox/summary.h"
 #include "sandbox/supervisor.h"
 
@@ -135,6 +136,8 @@ static json_t *answer_egress(struct supervisor *s)
 		      "requests", seen, "wildcards", wildcards(status));
 	if (s->capture.counters)
 		json_object_set_new(o, "pcap", capture_link_report(s));
+	if (s->n_publish)
+		json_object_set_new(o, "published", publish_ports_json(s->publish, s->n_publish));
 	add_exposed(s, o);
 	free(policy);
 	json_decref(status);

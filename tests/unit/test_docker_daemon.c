@@ -12,28 +12,26 @@
 
 static void servers(void **state)
 {
-	static const struct {
-		const char *text;
-		enum dns_servers wanted;
-	} files[] = {
-		{"", DNS_SERVERS_ELSEWHERE},
-		{"nameserver 192.0.2.53\nnameserver 2001:db8::53\n", DNS_SERVERS_ELSEWHERE},
-		{"# nameserver 127.0.0.1\nnameserver 192.0.2.53 # nameserver 127.0.0.1",
-		 DNS_SERVERS_ELSEWHERE},
-		{"search 127.0.0.1\noptions nameserver 127.0.0.1\n", DNS_SERVERS_ELSEWHERE},
-		{"nameserver 127.0.0.53\noptions edns0 trust-ad\n", DNS_SERVERS_RESOLVED},
-		{"nameserver 127.0.0.53\nnameserver 127.0.0.53\n", DNS_SERVERS_LOOPBACK},
-		{"nameserver 127.0.0.53\nnameserver 192.0.2.53\n", DNS_SERVERS_LOOPBACK},
-		{"nameserver 192.0.2.53\n  nameserver\t127.0.0.1  # dnsmasq", DNS_SERVERS_LOOPBACK},
-		{"nameserver127.1.2.3\n", DNS_SERVERS_LOOPBACK},
-		{"nameserver ::1\n", DNS_SERVERS_LOOPBACK},
-		{"nameserver 0:0::1%lo\r\n", DNS_SERVERS_LOOPBACK},
-		{"nameserver ::ffff:127.0.0.1\n", DNS_SERVERS_LOOPBACK},
-		{"nameserver ::2\n", DNS_SERVERS_ELSEWHERE},
+	static const char *const elsewhere[] = {
+		"",
+		"nameserver 192.0.2.53\nnameserver 2001:db8::53\n",
+		"# nameserver 127.0.0.1\nnameserver 192.0.2.53 # nameserver 127.0.0.1",
+		"search 127.0.0.1\noptions nameserver 127.0.0.1\n",
+		"nameserver ::2\nnameserver 12.7.0.1\n",
+	};
+	static const char *const loopback[] = {
+		"nameserver 127.0.0.53\noptions edns0 trust-ad\n",
+		"nameserver 192.0.2.53\n  nameserver\t127.0.0.1  # dnsmasq",
+		"nameserver127.1.2.3\n",
+		"nameserver ::1\n",
+		"nameserver 0:0::1%lo\r\n",
+		"nameserver ::ffff:127.0.0.1\n",
 	};
 
-	for (size_t i = 0; i < sg_array_len(files); i++)
-		assert_int_equal(dns_way_servers(span_of_string(files[i].text)), files[i].wanted);
+	for (size_t i = 0; i < sg_array_len(elsewhere); i++)
+		assert_false(dns_way_has_loopback(span_of_string(elsewhere[i])));
+	for (size_t i = 0; i < sg_array_len(loopback); i++)
+		assert_true(dns_way_has_loopback(span_of_string(loopback[i])));
 }
 
 #define WORDS(s) span_of(s, sizeof(s) - 1)

@@ -1,0 +1,537 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Containers of a real dockerd, each behind a gate of the network driver's."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+
+import pytest
+
+from engines.docker import IMAGE, Docker
+from internet.services import echo_tcp
+from internet.world import ROUTER4
+from program import descendants, ns_of, wait_until, _source
+
+SUBNET = "10.77.0.0/24"
+
+
+@pytest.fixture
+def person():
+    return "root"
+
+
+@pytest.fixture(scope="module")
+def dockers(worlds, program):
+    """One dockerd for all tests of this file."""
+    why = Docker.missing()
+    if why:
+        pytest.skip(why)
+    world = worlds.get()
+    made = Docker(world, world.machine.install(program)).docker
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def docker(dockers, world):
+    """Daemons as they should be, and nothing left of a test."""
+    if dockers.driver.poll() is not None:
+        dockers.start_driver()
+    if dockers.dockerd.poll() is not None:
+        dockers.start_dockerd()
+    yield dockers
+    if dockers.driver.poll() is not None:
+        dockers.start_driver()
+    if dockers.dockerd.poll() is not None:
+        dockers.start_dockerd()
+    containers = dockers("ps", "-aq").stdout.split()
+    if containers:
+        dockers.ok("rm", "-f", *containers)
+    networks = dockers("network", "ls", "-q", "--filter", "type=custom").stdout.split()
+    if networks:
+        dockers.ok("network", "rm", *networks)
+    assert_nothing_left(dockers)
+
+
+def assert_nothing_left(docker):
+    machine = docker.machine
+    assert machine.listdir("/var/lib/sandgate/docker/networks") == []
+    assert machine.listdir("/var/lib/sandgate/docker/endpoints") == []
+    wait_until(lambda: [n for n in machine.listdir("/run/sandgate")] == [], 20, "the sandboxes' end")
+    devices = machine.place.run(["ip", "-o", "link"]).stdout
+    assert ": sg" not in devices, devices
+
+
+def network(docker, *options, name="agents", subnet=SUBNET):
+    return docker("network", "create", "-d", "sandgate",
+                  *[word for option in options for word in ("-o", option)], "--subnet", subnet, name)
+
+
+def made_network(docker, *options, **more):
+    done = network(docker, *options, **more)
+    assert done.returncode == 0, done.stderr
+
+
+def python(docker, container, code, *arguments, timeout=60):
+    done = docker("exec", container, "python3", "-c", _source("probe.py") + "\n" + code,
+                  *map(str, arguments), timeout=timeout)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.strip().rsplit("\n", 1)[-1])
+
+
+def run(docker, *words, name="box", command=("sleep", "1000")):
+    docker.ok("run", "-d", "--network", "agents", "--name", name, *words, IMAGE, *command)
+    return name
+
+
+def dials(docker, container, address, port=80):
+    return python(docker, container, "report(r=try_dial(sys.argv[1], sys.argv[2], 5)[0])", address,
+                  port)["r"]
+
+
+def listed(sandgate):
+    return {row["name"]: row for row in sandgate.json("ls")}
+
+
+def err_of(done):
+    assert done.returncode != 0, done.stdout
+    return done.stderr
+
+
+SERVE = ("python3", "-c", """
+import socket
+s = socket.create_server(("0.0.0.0", 80)); t = socket.create_server(("", 81), family=socket.AF_INET)
+import threading
+def serve(l, text):
+    while True:
+        c, _ = l.accept(); c.sendall(text); c.close()
+threading.Thread(target=serve, args=(t, b"81")).start()
+serve(s, b"80")
+""")
+
+
+# --- networks ---
+
+@pytest.mark.parametrize("option, words", [
+    ("polcy=deny", "-o polcy: there is no such option; did you mean -o policy?"),
+    ("policy=dny", "did you mean `deny`?"),
+    ("policy=/nowhere.yaml", "/nowhere.yaml: there is no such file"),
+    ("policy=here/file.yaml", "a policy file is named by its absolute path"),
+    ("policy=none", "the network `none` has no link"),
+    ("allow=not a host", "--allow"),
+    ("pcap=here", "it has to be an absolute path"),
+    ("allow=", "it is empty"),
+])
+def test_a_network_whose_options_are_not_right_is_refused(docker, option, words):
+    assert words in err_of(network(docker, option))
+    assert docker("network", "inspect", "agents").returncode != 0
+
+
+def test_a_policy_that_does_not_parse_refuses_the_network_with_the_place(docker):
+    docker.machine.write("/run/policy.yaml", "network: deny\nallow: [7]\n")
+    assert "/run/policy.yaml:2:" in err_of(network(docker, "policy=/run/policy.yaml"))
+
+
+def test_internal_is_told_what_to_take(docker):
+    done = docker("network", "create", "-d", "sandgate", "--internal", "agents")
+    assert "-o policy=deny" in err_of(done)
+
+
+# --- a container ---
+
+def test_a_container_reaches_what_the_policy_says_and_nothing_else(docker, world, sandgate):
+    allowed, denied = world.address(), world.address()
+    echo_tcp(world, allowed, 80)
+    echo_tcp(world, denied, 80)
+    world.name("allowed.example", allowed)
+    world.name("denied.example", denied)
+    made_network(docker, "policy=deny", "allow=allowed.example:80/raw")
+    run(docker)
+    world.start_watching()
+    got = python(docker, "box", """
+report(yes=try_dial("allowed.example", 80, 5)[0], no=try_dial(sys.argv[1], 80, 5)[0],
+       resolv=open("/etc/resolv.conf").read(), devices=sorted(os.listdir("/sys/class/net")))
+""", denied)
+    assert got["yes"] == "connected" and got["no"] == "ECONNREFUSED"
+    assert "nameserver 127.0.0.11" in got["resolv"]
+    assert got["devices"] == ["eth0", "lo"]
+    assert "REFUSED" in docker("exec", "box", "dig", "+tries=1", "denied.example").stdout
+    assert world.left_the_host(to=denied) == []
+    row = listed(sandgate)["box"]
+    assert row["engine"] == "docker" and row["network"] == "deny" and row["refused"] >= 2
+    shown = sandgate("net", "box")
+    assert "sandgate net allow box site:denied.example" in shown.out, shown
+    assert sandgate("net", "allow", "box", "denied.example:80/raw").ok
+    assert dials(docker, "box", "denied.example") == "connected"
+    docker.ok("rm", "-f", "box")
+    assert listed(sandgate) == {}
+
+
+def test_the_first_instruction_stands_behind_a_ready_gate(docker, world):
+    address = world.address()
+    echo_tcp(world, address, 80)
+    made_network(docker, "policy=deny", f"allow={address}:80")
+    for _ in range(5):
+        done = docker("run", "--rm", "--network", "agents", IMAGE, "nc", "-z", "-w", "5", address, "80")
+        assert done.returncode == 0, done.stderr
+
+
+def test_both_families_are_behind_the_gate(docker, world):
+    four, six = world.address(), world.address6()
+    echo_tcp(world, four, 80)
+    echo_tcp(world, six, 80)
+    docker.ok("network", "create", "-d", "sandgate", "-o", "policy=deny", "-o",
+              f"allow={four}:80,[{six}]:80", "--subnet", SUBNET, "--ipv6", "--subnet",
+              "fd00:77::/64", "agents")
+    run(docker)
+    assert dials(docker, "box", four) == "connected"
+    assert dials(docker, "box", six) == "connected"
+    assert dials(docker, "box", "2a00:1::ffff") == "ECONNREFUSED"
+    assert dials(docker, "box", "fd00:77::99") == "ECONNREFUSED"
+
+
+def test_a_policy_file_is_kept_as_it_was_when_the_network_was_made(docker, world, sandgate):
+    docker.machine.write("/run/policy.yaml", "network: deny\n")
+    made_network(docker, "policy=/run/policy.yaml")
+    docker.machine.write("/run/policy.yaml", "network: any\n")
+    run(docker)
+    assert listed(sandgate)["box"]["network"] == "deny"
+
+
+def test_the_name_of_another_sandbox_is_left_to_it(docker, sandgate, kept):
+    other = kept("--net", "deny")
+    made_network(docker, "policy=deny")
+    run(docker, name=other.name)
+    names = list(listed(sandgate))
+    assert len([n for n in names if n.startswith("docker-")]) == 1, names
+
+
+def test_containers_of_one_network_do_not_reach_each_other(docker, world):
+    made_network(docker, "policy=deny", "allow=10.77.0.0/24")
+    run(docker, name="one", command=SERVE)
+    run(docker, name="two")
+    address = docker.ok("inspect", "--format", "{{.NetworkSettings.Networks.agents.IPAddress}}", "one")
+    assert python(docker, "two", "report(a=socket.gethostbyname('one'))")["a"] == address
+    assert dials(docker, "two", address) != "connected"
+
+
+# --- published ports ---
+
+def fetched(docker, address, port):
+    def dial():
+        with socket.create_connection((address, port), 10) as s:
+            return s.recv(100)
+    return docker.machine.place.call(dial)
+
+
+def published(sandgate, name="box"):
+    return {(p["host"], p["port"]): p["sandbox"] for p in sandgate.json("egress", name)["published"]}
+
+
+def serves(docker, address, port, text):
+    def ask():
+        try:
+            return fetched(docker, address, port) == text
+        except OSError:
+            return False
+    return ask
+
+
+def test_published_ports(docker, world, sandgate):
+    made_network(docker, "policy=deny")
+    run(docker, "-p", "8080:80", "-p", "127.0.0.1:8081:81", "-p", "[::1]:8082:80", command=SERVE)
+    for address in "127.0.0.1", "192.168.77.2", "::1":
+        wait_until(serves(docker, address, 8080, b"80"), 20, f"port 8080 of {address}")
+    assert fetched(docker, "127.0.0.1", 8081) == b"81"
+    assert fetched(docker, "::1", 8082) == b"80"
+    with pytest.raises(ConnectionRefusedError):
+        fetched(docker, "192.168.77.2", 8081)
+    assert published(sandgate) == {("0.0.0.0", 8080): 80, ("::", 8080): 80, ("127.0.0.1", 8081): 81,
+                                   ("::1", 8082): 80}
+    docker.ok("rm", "-f", "box")
+    with pytest.raises(ConnectionRefusedError):
+        fetched(docker, "127.0.0.1", 8080)
+
+
+def test_ports_that_the_host_chooses(docker, world, sandgate):
+    """Of a range the first that is free; without one, any. dockerd does not show them: `egress` does."""
+    taken = docker.machine.listen("127.0.0.1", 9000)
+    made_network(docker, "policy=deny")
+    run(docker, "-p", "127.0.0.1:9000-9010:80", "-p", "127.0.0.1::81", command=SERVE)
+    taken.close()
+    ports = {inside: port for (_, port), inside in published(sandgate).items()}
+    assert ports[80] == 9001
+    wait_until(serves(docker, "127.0.0.1", 9001, b"80"), 20, "port 9001")
+    wait_until(serves(docker, "127.0.0.1", ports[81], b"81"), 20, "the chosen port")
+    assert docker("port", "box").stdout == ""
+
+
+@pytest.mark.parametrize("words, why", [
+    (("-p", "5353:53/udp"), "-p 53/udp: only TCP ports can be published"),
+    (("-p", "127.0.0.1:9000:80"), "port 9000 of 127.0.0.1 cannot be listened on"),
+    (("-p", "127.0.0.1:9000-9000:80"), "port 9000 of 127.0.0.1 cannot be listened on"),
+])
+def test_ports_that_cannot_be_refuse_the_container(docker, sandgate, words, why):
+    taken = docker.machine.listen("127.0.0.1", 9000)
+    made_network(docker, "policy=deny")
+    done = docker("run", "--rm", "--network", "agents", *words, IMAGE, "true")
+    taken.close()
+    assert why in err_of(done)
+    assert listed(sandgate) == {}
+
+
+def test_nobody_inside_listens(docker, world):
+    made_network(docker, "policy=deny")
+    run(docker, "-p", "127.0.0.1:8080:80")
+    with docker.machine.place.call(lambda: socket.create_connection(("127.0.0.1", 8080), 10)) as s:
+        s.settimeout(10)
+        try:
+            assert s.recv(1) == b""
+        except ConnectionResetError:
+            pass
+
+
+# --- names ---
+
+@pytest.mark.parametrize("text", ["nameserver 127.0.0.1\n", "nameserver 192.168.77.1\nnameserver ::1\n"])
+def test_a_resolver_on_the_hosts_loopback_refuses_the_container(docker, world, sandgate, text):
+    """dockerd would ask it from the host's network, so a question would leave past the gate."""
+    made_network(docker, "policy=deny")
+    docker.machine.replace("/etc/resolv.conf", text)
+    done = docker("run", "--rm", "--network", "agents", IMAGE, "true")
+    assert "/etc/resolv.conf names a server on the host's loopback" in err_of(done)
+    assert '"dns" in /etc/docker/daemon.json' in done.stderr
+    assert listed(sandgate) == {}
+
+
+def test_the_way_past_the_gate_that_is_refused_is_real(docker, world):
+    """Without the driver's refusal: on docker's own network the question comes from the host."""
+    world.dns_on_machine("127.0.0.1")
+    world.zone.add("secret.example", "TXT", "seen")
+    docker.machine.replace("/etc/resolv.conf", "nameserver 127.0.0.1\n")
+    docker.ok("network", "create", "--subnet", "10.78.0.0/24", "plain")
+    done = docker("run", "--rm", "--network", "plain", IMAGE, "dig", "+short", "secret.example", "TXT")
+    assert "seen" in done.stdout, done.stdout + done.stderr + docker.log("dockerd")
+
+
+def test_servers_of_docker_s_own_are_asked_through_the_gate(docker, world, sandgate):
+    """`dns` of daemon.json: then it does not matter what resolv.conf says."""
+    world.dns_on_machine("127.0.0.1")
+    world.name("one.example", "93.184.9.9")
+    docker.restart_dockerd(dns=["192.0.2.53"])
+    try:
+        docker.machine.replace("/etc/resolv.conf", "nameserver 127.0.0.1\n")
+        made_network(docker, "policy=deny", "allow=one.example")
+        run(docker)
+        assert docker.ok("exec", "box", "dig", "+short", "one.example") == "93.184.9.9"
+        assert "REFUSED" in docker("exec", "box", "dig", "two.example").stdout
+    finally:
+        docker("rm", "-f", "box")
+        docker("network", "rm", "agents")
+        docker.restart_dockerd()
+
+
+def test_systemd_resolved_is_such_a_server(docker, world, sandgate):
+    """For networks with a name server of its own dockerd asks the stub itself, as this shows."""
+    world.dns_on_machine("127.0.0.53")
+    world.name("secret.example", "93.184.9.9")
+    docker.machine.replace("/etc/resolv.conf", "nameserver 127.0.0.53\n")
+    docker.machine.place.call(lambda: os.makedirs("/run/systemd/resolve", exist_ok=True))
+    docker.machine.write("/run/systemd/resolve/resolv.conf", f"nameserver {ROUTER4}\n")
+    docker.restart_dockerd()
+    docker.ok("network", "create", "--subnet", "10.78.0.0/24", "plain")
+    done = docker("run", "--rm", "--network", "plain", IMAGE, "dig", "+short", "secret.example")
+    assert "93.184.9.9" in done.stdout, done.stdout + done.stderr
+    made_network(docker, "policy=deny")
+    done = docker("run", "--rm", "--network", "agents", IMAGE, "true")
+    assert "/etc/resolv.conf names a server on the host's loopback" in err_of(done)
+
+
+def test_servers_that_dockerd_has_not_read_yet_do_not_count(docker, world):
+    """A daemon.json that was written after dockerd began."""
+    made_network(docker, "policy=deny")
+    docker.machine.replace("/etc/resolv.conf", "nameserver 127.0.0.1\n")
+    docker.machine.write("/etc/docker/daemon.json", '{"dns": ["192.0.2.53"]}')
+    done = docker("run", "--rm", "--network", "agents", IMAGE, "true")
+    docker.machine.write("/etc/docker/daemon.json", "{}")
+    assert "/etc/resolv.conf names a server on the host's loopback" in err_of(done)
+
+
+# --- another way out ---
+
+def test_a_container_that_is_on_another_network_too_is_refused(docker, sandgate):
+    made_network(docker, "policy=deny")
+    docker.ok("network", "create", "--subnet", "10.78.0.0/24", "plain")
+    docker.ok("create", "--network", "agents", "--name", "two", IMAGE, "sleep", "100")
+    docker.ok("network", "connect", "plain", "two")
+    done = docker("start", "two")
+    assert "the container two is on the network plain as well" in err_of(done)
+    assert "docker network disconnect plain two" in done.stderr
+    assert listed(sandgate) == {}
+    docker.ok("network", "disconnect", "plain", "two")
+    docker.ok("start", "two")
+    assert list(listed(sandgate)) == ["two"]
+
+
+def test_another_network_that_is_joined_later_is_taken_away(docker, world, sandgate):
+    made_network(docker, "policy=deny")
+    docker.ok("network", "create", "--subnet", "10.78.0.0/24", "plain")
+    run(docker)
+    docker("network", "connect", "plain", "box")
+    only_eth0 = lambda: python(docker, "box", "report(d=sorted(os.listdir('/sys/class/net')))")["d"]
+    wait_until(lambda: only_eth0() == ["eth0", "lo"], 20, "the device's end")
+    assert dials(docker, "box", "10.78.0.1", 22) == "ECONNREFUSED"
+    assert list(listed(sandgate)) == ["box"]
+
+
+def test_a_second_gate_is_refused(docker, sandgate):
+    made_network(docker, "policy=deny")
+    made_network(docker, "policy=open", name="others", subnet="10.79.0.0/24")
+    docker.ok("create", "--network", "agents", "--name", "two", IMAGE, "sleep", "100")
+    docker.ok("network", "connect", "others", "two")
+    assert "the container two is on the network" in err_of(docker("start", "two"))
+    assert listed(sandgate) == {}
+
+
+# --- closed ---
+
+def test_without_the_driver_no_container_starts(docker, sandgate):
+    made_network(docker, "policy=deny")
+    run(docker)
+    docker.end_driver()
+    done = docker("run", "--rm", "--network", "agents", IMAGE, "true", timeout=120)
+    assert "sandgate.sock" in err_of(done)
+    # The one that runs keeps its gate.
+    assert list(listed(sandgate)) == ["box"]
+    assert dials(docker, "box", "93.184.9.9") == "ECONNREFUSED"
+
+
+def test_without_its_supervisor_a_container_has_no_link(docker, world, sandgate):
+    made_network(docker, "policy=any")
+    run(docker)
+    sandgate("stop", "box")
+    wait_until(lambda: listed(sandgate) == {}, 20, "its end")
+    got = python(docker, "box", "report(d=sorted(os.listdir('/sys/class/net')))")
+    assert got["d"] == ["lo"]
+    docker.ok("rm", "-f", "box")
+
+
+def test_a_gate_that_cannot_be_made_refuses_the_container(docker, sandgate):
+    """The organisation's policy is not right: nothing starts."""
+    made_network(docker, "policy=deny")
+    docker.machine.place.call(lambda: os.makedirs("/etc/sandgate", exist_ok=True))
+    docker.machine.write("/etc/sandgate/policy.pub", "no key")
+    docker.machine.write("/etc/sandgate/policy.json", "{}")
+    try:
+        done = docker("run", "--rm", "--network", "agents", IMAGE, "true")
+    finally:
+        docker.machine.place.call(lambda: (os.unlink("/etc/sandgate/policy.pub"),
+                                           os.unlink("/etc/sandgate/policy.json")))
+    assert "sandgate: " in err_of(done)
+    assert listed(sandgate) == {}
+
+
+# --- restarts ---
+
+def test_a_driver_that_was_killed_and_another(docker, world, sandgate):
+    address = world.address()
+    echo_tcp(world, address, 80)
+    made_network(docker, "policy=deny", f"allow={address}:80")
+    run(docker, "-p", "127.0.0.1:8080:80", command=SERVE)
+    run(docker, name="ended")
+    docker.end_driver(signal.SIGKILL)
+    assert sandgate("stop", "ended").ok
+    docker.start_driver()
+    assert dials(docker, "box", address) == "connected"
+    wait_until(serves(docker, "127.0.0.1", 8080, b"80"), 20, "port 8080")
+    assert list(listed(sandgate)) == ["box"]
+    assert len(docker.machine.listdir("/var/lib/sandgate/docker/endpoints")) == 1
+    docker.ok("rm", "-f", "ended", "box")
+    docker.ok("run", "--rm", "--network", "agents", IMAGE, "nc", "-z", "-w", "5", address, "80")
+
+
+@pytest.mark.parametrize("moment", ["joining", "leaving"])
+def test_a_driver_that_was_killed_in_the_middle(docker, world, sandgate, moment):
+    """What stands on disk is all that the next one goes by."""
+    made_network(docker, "policy=deny")
+    run(docker)
+    docker.end_driver(signal.SIGKILL)
+    folder = "/var/lib/sandgate/docker/endpoints"
+    (name,) = docker.machine.listdir(folder)
+    kept = json.loads(docker.machine.read(f"{folder}/{name}"))
+    docker.machine.write(f"{folder}/{name}", json.dumps({**kept, "state": moment}), mode=0o600)
+    docker.machine.write(f"{folder}/half.json.new", "{", mode=0o600)
+    docker.start_driver()
+    assert listed(sandgate) == {}
+    assert docker.machine.listdir(folder) == [name]
+    docker.ok("rm", "-f", "box")
+
+
+def test_a_file_of_a_newer_version_stops_the_driver(docker):
+    docker.end_driver()
+    path = "/var/lib/sandgate/docker/networks/abc.json"
+    docker.machine.write(path, '{"version": 2}', mode=0o600)
+    done = docker.machine.run([docker.sandgate, "docker-driver"], "root")
+    docker.machine.place.call(lambda: os.unlink(path))
+    assert done.returncode == 125
+    assert "abc.json: it has format version 2" in done.stderr
+
+
+def test_a_second_driver_is_refused(docker):
+    done = docker.machine.run([docker.sandgate, "docker-driver", "--socket", "/run/other.sock"], "root")
+    assert done.returncode == 125 and "another docker driver is running" in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_dockerd_is_restarted_and_its_containers_with_it(docker, world, sandgate, number):
+    made_network(docker, "policy=deny")
+    run(docker, "--restart", "always", "--stop-signal", "KILL", "-p", "127.0.0.1:8080:80", command=SERVE)
+    docker.restart_dockerd(number)
+    wait_until(serves(docker, "127.0.0.1", 8080, b"80"), 60, "the container's return")
+    # dockerd answers nobody while it starts: the container's name is not known.
+    (name,) = listed(sandgate)
+    assert name.startswith("docker-")
+    assert dials(docker, "box", "93.184.9.9") == "ECONNREFUSED"
+
+
+def test_another_network_of_a_container_that_dockerd_starts_with_itself(docker, world, sandgate):
+    """Nobody can be asked then: the container comes back without that network, or not at all."""
+    made_network(docker, "policy=deny")
+    docker.ok("network", "create", "--subnet", "10.78.0.0/24", "plain")
+    run(docker, "--restart", "always", "--stop-signal", "KILL")
+    docker("network", "connect", "plain", "box")
+    docker.restart_dockerd()
+    for _ in range(3):  # dockerd answers when all of them are started, or are not
+        if docker("ps", "-q").stdout:
+            got = python(docker, "box", "report(d=sorted(os.listdir('/sys/class/net')))")["d"]
+            assert got in (["eth0", "lo"], ["lo"])
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_live_restore(docker, world, sandgate, number):
+    """Containers run on while dockerd is away, and keep their gates, names and ports."""
+    address = world.address()
+    echo_tcp(world, address, 80)
+    world.name("one.example", address)
+    live = {"live-restore": True}
+    docker.restart_dockerd(**live)
+    try:
+        made_network(docker, "policy=deny", "allow=one.example:80/raw")
+        run(docker, "-p", "127.0.0.1:8080:80", command=SERVE)
+        before = docker.pid_of("box")
+        docker.end_dockerd(number)
+        assert list(listed(sandgate)) == ["box"]
+        wait_until(serves(docker, "127.0.0.1", 8080, b"80"), 20, "port 8080")
+        docker.start_dockerd(**live)
+        assert docker.pid_of("box") == before
+        assert list(listed(sandgate)) == ["box"]
+        assert dials(docker, "box", "one.example") == "connected"
+        assert dials(docker, "box", "93.184.9.9") == "ECONNREFUSED"
+        docker.ok("rm", "-f", "box")
+        assert listed(sandgate) == {}
+    finally:
+        docker("rm", "-f", "box")
+        docker("network", "rm", "agents")
+        docker.restart_dockerd()
