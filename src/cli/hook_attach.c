@@ -237,6 +237,7 @@ static int attach(const struct container *c, const struct sources *sources,
 		.policy = &p->policy,
 		.sources = sources,
 		.others = AIRLOCK_OTHERS_REMOVED,
+		.engine_takes = true,
 	};
 
 	choose_name(c, wanted);

@@ -43,6 +43,12 @@ struct attach_request {
 	uint32_t mtu;				   /* 0: the usual */
 	const struct attach_publish *publish;	   /* beside the policy's own */
 	size_t n_publish;
+	/*
+	 * After the end of `alive` the engine takes its own device away, and complains, and leaves
+	 * rules of its own, when there is none of that name: where there was one, the link stays in
+	 * its place for a moment.
+	 */
+	bool engine_takes;
 	bool quiet;		     /* say nothing on standard error when it went well */
 	struct capture_request pcap; /* from the first frame on */
 };

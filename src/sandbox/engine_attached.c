@@ -26,12 +26,13 @@
 #include "sandbox/supervisor.h"
 #include "sandbox/ways.h"
 
-enum { SHOWN_HOSTS = 6 };
+enum { SHOWN_HOSTS = 6, TAKE_MS = 3000 };
 
 struct own {
 	int netns;	  /* the request's */
 	struct ways ways; /* that come later */
 	char removed[NETNS_WAYS_MAX];
+	bool engine_takes; /* the link, as the device of its own that is no longer there */
 };
 
 static const struct attach_request *request_of(const struct supervisor *s)
@@ -75,8 +76,10 @@ static int configure(struct supervisor *s, struct airlock_config *c, struct err 
 	netns_claim_note(&s->dir, r->netns);
 	if (netns_check(r->netns, e) || netns_claim_check(&s->dir, r->netns, e) || take_alive(s, e))
 		return -1;
-	return r->others == AIRLOCK_OTHERS_REMOVED ? netns_list_ways(r->netns, 0, own->removed, e)
-						   : 0;
+	if (r->others == AIRLOCK_OTHERS_REMOVED && netns_list_ways(r->netns, 0, own->removed, e))
+		return -1;
+	own->engine_takes = r->engine_takes && strstr(own->removed, r->device ? r->device : "eth0");
+	return 0;
 }
 
 static int start(struct supervisor *s, struct err *e)
@@ -168,12 +171,23 @@ static void look(struct supervisor *s)
 	ways_look(&own->ways, s);
 }
 
+/* Nothing of the sandbox runs any more; what changes in its namespace now is the engine's doing. */
+static void leave_link_to_engine(const struct engine *g, const struct own *own)
+{
+	struct pollfd ended = {.fd = g->pidfd, .events = POLLIN};
+	struct pollfd changed = {.fd = own->ways.watch.events, .events = POLLIN};
+
+	if (own->engine_takes && g->pidfd >= 0 && poll(&ended, 1, 0) == 1)
+		poll(&changed, 1, TAKE_MS);
+}
+
 static void close_own(struct engine *g)
 {
 	struct own *own = g->own;
 
 	if (!own)
 		return;
+	leave_link_to_engine(g, own);
 	ways_close(&own->ways);
 	free(own);
 }
