@@ -118,7 +118,8 @@ struct engine_class {
 	void (*close)(struct engine *g);
 };
 
-extern const struct engine_class engine_bwrap, engine_podman, engine_qemu, engine_attached, engine_awaited;
+extern const struct engine_class engine_bwrap, engine_podman, engine_qemu, engine_attached,
+	engine_awaited;
 extern const struct engine_class engine_vm, engine_link; /* of `sandgate vm-net` */
 
 /* The class of a name as --engine gives it, NULL for the default. NULL with the message. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * netns: a network namespace that is there already, looked at and worked in from outside. Whatever
- * is done in it is done by a child, which alone enters it, and the user namespace that owns it where
- * the caller has no rights there.
+ * is done in it is done by a child, which alone enters it, and where the caller has no rights there
+ * the user namespace that owns it.
  */
 #ifndef SG_SANDBOX_NETNS_H
 #define SG_SANDBOX_NETNS_H

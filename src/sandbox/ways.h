@@ -2,8 +2,8 @@
 /*
  * ways: what else comes to lead out of a sandbox's network namespace while it runs.
  *
- * Such a device is taken away at once, as at the start; where that cannot be, it is told, logged and
- * shown as long as it is there. Whoever makes devices again and again, or takes the link away, ends
+ * Such a device is taken away at once, as at the start; where that cannot be, it is told, logged
+ * and shown as long as it is there. Whoever makes devices again and again, or takes the link away, ends
  * the sandbox: closed either way. Private to src/sandbox.
  */
 #ifndef SG_SANDBOX_WAYS_H
