@@ -44,17 +44,14 @@ def pytest_addoption(parser):
 
 def _engines_for(config, marker):
     """The engines that a test is run with: those that were asked for; else, in a full run, every one;
-    else those that the marker names as usual, which are every one when it names none."""
+    else those that the marker names as usual, which are all usual ones when it names none."""
     asked = config.getoption("--engines")
     if asked:
         return engines.names() if asked == "all" else asked.split(",")
-    if marker is None:
-        return ["bwrap"]
-    if SANITIZED:
-        return [name for name in ENGINES_SANITIZED if name in marker.kwargs.get("usual", engines.names())]
-    if os.environ.get("SANDGATE_FULL") == "1":
+    if os.environ.get("SANDGATE_FULL") == "1" and not SANITIZED:
         return engines.names()
-    return marker.kwargs.get("usual", engines.names())
+    usual = marker.kwargs.get("usual", engines.usual())
+    return [name for name in usual if not SANITIZED or name in ENGINES_SANITIZED]
 
 
 def pytest_generate_tests(metafunc):

@@ -12,17 +12,23 @@ _ENGINES = {
     "podman-run": ("podman", "Run"),
     "docker": ("docker", "Docker"),
     "cni": ("cni", "Cni"),
-    "podman-rootless": ("podman", "Rootless"),
-    "podman-rootful": ("podman", "Rootful"),
-    "podman-run": ("podman", "Run"),
+    "cni-bridge": ("cni", "Bridge"),
     "vm-tap": ("vm", "Tap"),
     "vm-stream": ("vm", "Stream"),
     "vm-dgram": ("vm", "Dgram"),
 }
 
 
+# In full runs alone: what they have in common with another is all but how they are asked.
+_LESS_USUAL = ("podman-run", "cni-bridge")
+
+
 def names():
     return list(_ENGINES)
+
+
+def usual():
+    return [name for name in _ENGINES if name not in _LESS_USUAL]
 
 
 def get(name):

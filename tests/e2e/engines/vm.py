@@ -7,23 +7,25 @@ import subprocess
 
 from internet.machine import PROGRAMS
 
-from . import guest
+from . import guest, saved
 from .engine import Engine
 
 KERNEL, INITRAMFS = f"{PROGRAMS}/guest-kernel", f"{PROGRAMS}/guest-initramfs"
+SAVED = f"{PROGRAMS}/guest-saved"
 MAC = "02:73:67:00:00:02"
 
 
-def emulated(*netdev, append="net=dhcp", memory=384):
+def emulated(*netdev, append="net=dhcp", memory=384, mac=MAC, goes_on=None):
     """A machine as QEMU is told of it, without a network device but `netdev`: its agent speaks over the
-    standard input and output."""
+    standard input and output. With `goes_on` it is the one that was saved there, with that MAC."""
     return ["qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
             "-M", "pc,usb=off", "-accel", "tcg", "-cpu", "max", "-m", str(memory),
             "-kernel", KERNEL, "-initrd", INITRAMFS,
             "-append", f"quiet panic=-1 {append}",
             "-chardev", "stdio,id=agent,signal=off", "-device", "virtio-serial-pci",
             "-device", "virtserialport,chardev=agent", "-netdev", ",".join(netdev),
-            "-device", f"virtio-net-pci,netdev=net,mac={MAC},romfile="]
+            "-device", f"virtio-net-pci,netdev=net,mac={mac},romfile=",
+            *(["-incoming", f"exec:cat {goes_on}"] if goes_on else [])]
 
 
 class Machine(Engine):
@@ -52,6 +54,18 @@ class Machine(Engine):
             os.chmod(path, 0o644)
         self.machine.place.call(put)
 
+    def _saved(self):
+        if not self.machine.exists(SAVED):
+            saved.save(self.machine, emulated("hubport", "id=net", "hubid=0", append="net=dhcp wait=1"), SAVED)
+        return SAVED
+
+    def _go_on(self, box, argv):
+        """Starts what goes on from what was saved."""
+        process = self._popen(box, argv)
+        process.stdin.write("go\n")
+        process.stdin.flush()
+        return process
+
     def _popen(self, box, argv):
         return self.machine.popen(argv, box.sandgate.person, cwd=box.cwd, env=box.env,
                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -61,12 +75,16 @@ class Machine(Engine):
 
 class Tap(Machine):
     id = "vm-tap"
-    takes_value = ("--publish", "--host-port", "--rw", "--ro", "--pcap")
+    takes_value = ("--publish", "--host-port", "--rw", "--ro", "--pcap", "--mac", "--mtu")
     says_its_end = True
 
     def start(self, box, agent):
-        return self._popen(box, [self.sandgate, "vm-net", *box.options, "--ro", KERNEL, "--ro", INITRAMFS,
-                                 box.name, "--", *emulated("tap", "id=net", "fd={fd}", "vhost=off")])
+        netdev = "tap", "id=net", "fd={fd}", "vhost=off"
+        words = [self.sandgate, "vm-net", *box.options, "--ro", KERNEL, "--ro", INITRAMFS]
+        if "--mac" in box.options:
+            return self._popen(box, [*words, box.name, "--", *emulated(*netdev, mac="{mac}")])
+        path = self._saved()
+        return self._go_on(box, [*words, "--ro", path, box.name, "--", *emulated(*netdev, goes_on=path)])
 
     def supervisor_pid(self, box):
         return box.process.pid
@@ -82,7 +100,7 @@ class _Frames(Machine):
         path = f"{box.cwd}/.{self.kind}"
         done = box.sandgate("vm-net", *box.options, "--background", f"--{self.kind}", path, box.name)
         assert done.ok, done
-        return self._popen(box, emulated(*self.netdev(path)))
+        return self._go_on(box, emulated(*self.netdev(path), goes_on=self._saved()))
 
     def netdev(self, path):
         raise NotImplementedError
@@ -106,3 +124,30 @@ class Dgram(_Frames):
     def netdev(self, path):
         return ("dgram", "id=net", "local.type=unix", f"local.path={path}-guest", "remote.type=unix",
                 f"remote.path={path}")
+
+
+class ByName(Tap):
+    """The monitor opens the device itself, as Firecracker does."""
+
+    id = "vm-by-name"
+
+    def start(self, box, agent):
+        return self._popen(box, [self.sandgate, "vm-net", "--by-name", *box.options, "--ro", KERNEL, "--ro",
+                                 INITRAMFS, box.name, "--",
+                                 *emulated("tap", "id=net", "ifname={tap}", "script=no", "downscript=no",
+                                           "vhost=off", mac="{mac}")])
+
+
+class Qemu(Tap):
+    """sandgate's own command line for QEMU; the agent speaks over the console."""
+
+    id = "qemu"
+    takes_value = ("--publish", "--host-port", "--rw", "--ro", "--pcap", "--image")
+
+    def start(self, box, agent):
+        return self._popen(box, [self.sandgate, "run", "--name", box.name, "--engine", "qemu", *box.options,
+                                 "--", "-accel", "tcg", "-m", "384", "-no-reboot", "-kernel", KERNEL,
+                                 "-initrd", INITRAMFS, "-append", "quiet panic=-1 net=dhcp agent=/dev/ttyS0"])
+
+    def end(self, box):
+        box.sandgate("rm", box.name)
