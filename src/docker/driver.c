@@ -133,7 +133,7 @@ static int serve(struct docker_driver *d, int listener, struct err *e)
 
 	if (watch_signals(&stop, e))
 		return -1;
-	docker_recover(d);
+	docker_recover(d, 0);
 	d->http = docker_http_start(d->loop, listener, docker_requests_answer, d, e);
 	if (!d->http)
 		return -1;

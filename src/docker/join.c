@@ -20,10 +20,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "docker/container.h"
@@ -463,21 +465,33 @@ void docker_leave(struct docker_driver *d, struct docker_endpoint *p, bool forge
 		refuse(c, "a container leaves", &e);
 }
 
-/* --- after a driver before this one --- */
+/* --- what is left over --- */
+
+/* As the process sees its files; 0: as this one does. */
+static bool is_mounted(const char *key, pid_t daemon)
+{
+	char path[PATH_MAX + 32] = "";
+	struct statfs fs;
+
+	if (daemon)
+		snprintf(path, sizeof(path), "/proc/%d/root", (int)daemon);
+	strcat(path, key);
+	return statfs(path, &fs) == 0 && fs.f_type == NSFS_MAGIC;
+}
 
 /* Whether the endpoint is for docker to end: its gate stands, or it has none yet. */
-static bool is_still_there(const struct docker_driver *d, const struct docker_endpoint *p)
+static bool is_still_there(const struct docker_driver *d, const struct docker_endpoint *p,
+			   pid_t daemon)
 {
+	if (p->busy)
+		return true;
 	if (p->state == ENDPOINT_MADE)
 		return docker_networks_find(&d->networks, p->network) != NULL;
-	/* The file is there from before a namespace is mounted on it until dockerd lets go of it. */
-	return p->state == ENDPOINT_JOINED && is_alive(p->sandbox) && access(p->key, F_OK) == 0;
+	return p->state == ENDPOINT_JOINED && is_alive(p->sandbox) && is_mounted(p->key, daemon);
 }
 
 static int recover_one(struct docker_driver *d, struct docker_endpoint *p, struct err *e)
 {
-	if (is_still_there(d, p))
-		return 0;
 	if (end_sandbox(p->sandbox, e))
 		return -1;
 	/* A join or a leave that was cut short, dockerd asks for again. */
@@ -486,7 +500,7 @@ static int recover_one(struct docker_driver *d, struct docker_endpoint *p, struc
 	return docker_endpoints_remove(&d->endpoints, p, e);
 }
 
-void docker_recover(struct docker_driver *d)
+void docker_recover(struct docker_driver *d, pid_t daemon)
 {
 	struct docker_endpoint *next;
 	struct err e;
@@ -496,7 +510,7 @@ void docker_recover(struct docker_driver *d)
 
 		next = p->next;
 		strcpy(name, p->sandbox);
-		if (recover_one(d, p, &e))
-			docker_driver_say("%s: left by a driver before this one: %s", name, e.text);
+		if (!is_still_there(d, p, daemon) && recover_one(d, p, &e))
+			docker_driver_say("%s: it is left over: %s", name, e.text);
 	}
 }

@@ -28,8 +28,13 @@ static json_t *nothing(struct asked *a, struct err *e)
 	return json_object();
 }
 
+/* The first that a dockerd says, before it says anything of an endpoint. */
 static json_t *activate(struct asked *a, struct err *e)
 {
+	pid_t daemon = docker_call_peer(a->call);
+
+	if (daemon > 0)
+		docker_recover(a->driver, daemon);
 	return json_pack("{s:[s]}", "Implements", "NetworkDriver");
 }
 
