@@ -161,6 +161,8 @@ static void set_up_gate(void)
 	assert_non_null(gate.names);
 	assert_true(addr_parse(v4, strlen(v4), &gate.gate_v4));
 	assert_true(addr_parse(v6, strlen(v6), &gate.gate_v6));
+	/* One that nothing here is about; without octets it would be every address. */
+	gate.sandbox_v6 = (struct prefix){.addr = gate.gate_v6, .bits = 128};
 }
 
 /* In an answer of now, or of so long ago that the address is not bound any more. */

@@ -39,6 +39,7 @@ static void begin_with(const struct policy *p)
 	gate.rules = ruleset_compile(p, 1, &e);
 	gate.gate_v4 = address("192.0.0.1");
 	gate.gate_v6 = address("fd73:616e:6467:1::1");
+	gate.sandbox_v6 = (struct prefix){.addr = address("fd73:616e:6467:1::2"), .bits = 128};
 	assert_non_null(gate.rules);
 }
 
