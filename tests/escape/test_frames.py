@@ -40,9 +40,6 @@ class Attack:
         self.gate_pid = self.box.gate_pid
         world.start_watching()
 
-    def world_box(self, rules):
-        return self.box.sandgate.box("--only", rules)
-
     def pairs(self):
         """(own source, place) for listed and denied, both families."""
         return [(SANDBOX4, DENIED4), (SANDBOX6, DENIED6), (SANDBOX4, self.listed4),
@@ -437,13 +434,13 @@ def _has_gate(box):
 
 
 @pytest.mark.engines
-def test_what_the_gate_writes_has_right_checksums(attack):
+def test_what_the_gate_writes_has_right_checksums(world, sandgate):
     """demands.md, DNS 27: datagrams and resets to the sandbox, over both families."""
-    address, six = attack.world.address(), attack.world.address6()
+    address, six = world.address(), world.address6()
     for place in (address, six):
-        echo_udp(attack.world, place, 4000)
-    box = attack.world_box(f"{address}:4000/udp,[{six}]:4000/udp,api.example.com")
-    attack.world.name("api.example.com", "93.184.1.1", "2a00:1::1")
+        echo_udp(world, place, 4000)
+    box = sandgate.box("--only", f"{address}:4000/udp,[{six}]:4000/udp,api.example.com")
+    world.name("api.example.com", "93.184.1.1", "2a00:1::1")
     wire = f.wire_of(box)
     box.python("""
 for place in sys.argv[1:]:

@@ -192,16 +192,26 @@ class Docker(Engine):
             self.machine.write(path, text)
         elif not path.startswith("/"):
             path = f"{box.cwd}/{path}"
-        made = self.docker("network", "create", "-d", "sandgate", "-o", f"policy={path}",
-                           *(["--ipv6", "--subnet", "fd00:77::/64"] if self.world.ipv6 else []),
-                           "--subnet", "10.77.0.0/24", box.name)
-        assert made.returncode == 0, made.stderr
+        self._make_network(box.name, path)
         words = [word for name in CAPABILITIES for word in ("--cap-add", name)]
         words += [word for item in (box.env or {}).items() for word in ("-e", "=".join(item))]
         return self.docker.popen(
             "run", "--rm", "-i", "--name", box.name, "--network", box.name, *words, IMAGE, *agent,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             errors="replace", start_new_session=True)
+
+    def _make_network(self, name, policy):
+        """With the addresses that a sandbox has elsewhere; a second one at a time has others."""
+        for subnet, gateway, subnet6, gateway6 in (
+                ("192.0.0.0/29", "192.0.0.1", "fd73:616e:6467:1::/64", "fd73:616e:6467:1::1"),
+                ("10.77.0.0/24", "10.77.0.1", "fd00:77::/64", "fd00:77::1"),
+                ("10.78.0.0/24", "10.78.0.1", "fd00:78::/64", "fd00:78::1")):
+            six = ["--ipv6", "--subnet", subnet6, "--gateway", gateway6] if self.world.ipv6 else []
+            made = self.docker("network", "create", "-d", "sandgate", "-o", f"policy={policy}", *six,
+                               "--subnet", subnet, "--gateway", gateway, name)
+            if "overlaps" not in made.stderr:
+                break
+        assert made.returncode == 0, made.stderr
 
     def inner_pid(self, box):
         return self.docker.pid_of(box.name)
