@@ -535,3 +535,132 @@ def test_live_restore(docker, world, sandgate, number):
         docker("rm", "-f", "box")
         docker("network", "rm", "agents")
         docker.restart_dockerd()
+
+
+# --- root inside, with NET_ADMIN and NET_RAW ---
+
+def raw_run(docker, *words):
+    return run(docker, "--cap-add", "NET_ADMIN", "--cap-add", "NET_RAW", *words)
+
+
+def test_root_inside_sends_what_it_likes(docker, world, sandgate):
+    """Frames of any source, of a neighbour's, of another MAC; routes past the gate: nothing leaves."""
+    made_network(docker, "policy=deny")
+    run(docker, name="neighbour")
+    other = docker.ok("inspect", "--format", "{{.NetworkSettings.Networks.agents.IPAddress}}", "neighbour")
+    raw_run(docker)
+    world.start_watching()
+    before = sandgate.json("egress", "box")["frames"]["noise"]
+    python(docker, "box", """
+import subprocess
+own = open("/sys/class/net/eth0/address").read().strip()
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW); s.bind(("eth0", 0))
+def udp(source, destination, port):
+    body = struct.pack("!HHHH", 4000, port, 12, 0) + b"data"
+    head = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(body), 1, 0, 64, 17, 0,
+                       socket.inet_aton(source), socket.inet_aton(destination))
+    total = sum(struct.unpack("!10H", head)); total = (total & 0xffff) + (total >> 16)
+    total = (total & 0xffff) + (total >> 16)
+    return head[:10] + struct.pack("!H", ~total & 0xffff) + head[12:] + body
+def send(source_mac, packet, kind=0x0800):
+    mac = lambda text: bytes.fromhex(text.replace(":", ""))
+    s.send(bytes([255] * 6) + mac(source_mac) + struct.pack("!H", kind) + packet)
+    s.send(mac("02:73:67:00:00:01") + mac(source_mac) + struct.pack("!H", kind) + packet)
+for source in sys.argv[1], "93.184.0.200", "192.168.77.2", "127.0.0.1":
+    send(own, udp(source, "93.184.9.9", 53))
+send("02:00:00:00:00:99", udp("10.77.0.2", "93.184.9.9", 9999))
+send(own, b"x" * 60, 0x88b5)
+for command in ("ip addr add 192.168.77.99/24 dev eth0", "ip route add 93.184.0.0/16 dev eth0",
+                "ip link add v0 type veth peer name v1", "ip link set eth0 address 02:00:00:00:00:98"):
+    subprocess.run(command.split(), check=False, stderr=subprocess.DEVNULL)
+try_dial("93.184.9.9", 80, 1)
+report(done=True)
+""", other)
+    wait_until(lambda: sandgate.json("egress", "box")["frames"]["noise"] > before, 20, "the noise")
+    assert world.left_the_host() == []
+    assert dials(docker, "neighbour", "93.184.9.9") == "ECONNREFUSED"
+
+
+def test_docker_s_name_server_is_no_way_past_the_gate(docker, world):
+    """Root inside asks its sockets directly, whatever port they have, by UDP and TCP."""
+    made_network(docker, "policy=deny")
+    raw_run(docker)
+    got = python(docker, "box", """
+question = dns_question("secret-data.example.net")
+answers = []
+for table, proto in (("udp", "UDP"), ("tcp", "TCP")):
+    for line in open(f"/proc/net/{table}").read().splitlines()[1:]:
+        address, port = line.split()[1].split(":")
+        if address == "0B00007F" and (table == "udp" or line.split()[3] == "0A"):
+            port = int(port, 16)
+            if table == "udp":
+                answer = ask_udp("127.0.0.11", port, question, 10)[0]
+            else:
+                s = dial("127.0.0.11", port); s.sendall(struct.pack("!H", len(question)) + question)
+                s.settimeout(10); answer = s.recv(600)[2:]
+            answers.append(dns_rcode(answer) if answer else None)
+report(answers=answers)
+""")
+    assert len(got["answers"]) == 2 and set(got["answers"]) <= {5, None}, got
+    assert world.zone.asked("secret-data.example.net") == []
+
+
+def test_only_root_may_ask_the_driver(docker):
+    docker.machine.place.call(lambda: os.chmod("/run/docker/plugins/sandgate.sock", 0o666))
+    asked = docker.machine.run(
+        ["curl", "-s", "-w", "%{http_code}", "--unix-socket", "/run/docker/plugins/sandgate.sock", "-d", "{}",
+         "http://d/NetworkDriver.CreateNetwork"], "dev")
+    docker.machine.place.call(lambda: os.chmod("/run/docker/plugins/sandgate.sock", 0o600))
+    assert asked.stdout == '{"Err":"only root may ask"}403'
+
+
+@pytest.mark.parametrize("argv, answer", [
+    (["-d", "{}", "http://d/NetworkDriver.Nothing"], '{"Err":"there is no such request"}404'),
+    (["http://d/Plugin.Activate"], '{"Err":"a request is a POST"}405'),
+    (["-d", "{}", "http://d/NetworkDriver.CreateNetwork"],
+     '{"Err":"sandgate: the request has no NetworkID"}200'),
+    (["-d", '{"NetworkID":"n"}', "http://d/NetworkDriver.Join"],
+     '{"Err":"sandgate: the request has no EndpointID"}200'),
+    (["-d", '{"NetworkID":"n","EndpointID":"e"}', "http://d/NetworkDriver.Join"],
+     '{"Err":"sandgate: the driver does not know this endpoint"}200'),
+    (["-d", '{"NetworkID":"n","EndpointID":"e"}', "http://d/NetworkDriver.Leave"], "{}200"),
+    (["-d", '{"NetworkID":"n","EndpointID":"e"}', "http://d/NetworkDriver.DeleteEndpoint"], "{}200"),
+    (["-d", "{}", "http://d/Plugin.Activate"], '{"Implements":["NetworkDriver"]}200'),
+    (["-d", "{}", "http://d/NetworkDriver.GetCapabilities"],
+     '{"Scope":"local","ConnectivityScope":"local"}200'),
+    (["-d", "{}", "http://d/NetworkDriver.DiscoverNew"], "{}200"),
+    (["-d", "nonsense", "http://d/NetworkDriver.CreateNetwork"], "is not JSON"),
+    (["--data-binary", "@/run/long", "http://d/NetworkDriver.CreateNetwork"],
+     '{"Err":"the request is too long"}413'),
+])
+def test_requests(docker, argv, answer):
+    docker.machine.write("/run/long", "x" * (1 << 21))
+    asked = docker.machine.run(["curl", "-s", "-H", "Expect:", "-w", "%{http_code}", "--unix-socket",
+                                "/run/docker/plugins/sandgate.sock", *argv], "root")
+    assert asked.stdout == answer if answer.endswith(("00", "4", "5", "3")) else answer in asked.stdout
+
+
+def test_a_request_for_a_network_again_is_the_same(docker):
+    """dockerd asks again when an answer did not arrive."""
+    body = json.dumps({"NetworkID": "again", "Options": {"com.docker.network.generic": {"policy": "deny"}},
+                       "IPv4Data": [{"Gateway": "10.99.9.1/24"}], "IPv6Data": []})
+
+    def ask(call):
+        return docker.machine.run(["curl", "-s", "--unix-socket", "/run/docker/plugins/sandgate.sock", "-d",
+                                   body, f"http://d/NetworkDriver.{call}"], "root").stdout
+    assert [ask("CreateNetwork"), ask("CreateNetwork")] == ["{}", "{}"]
+    assert docker.machine.listdir("/var/lib/sandgate/docker/networks") == ["again.json"]
+    assert [ask("DeleteNetwork"), ask("DeleteNetwork")] == ["{}", "{}"]
+
+
+def test_the_units_are_right(docker, needs):
+    needs("systemd-analyze")
+    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "deploy", "systemd")
+    made = []
+    for name in "sandgate-docker.service", "sandgate-docker.socket":
+        with open(os.path.join(folder, name), encoding="utf-8") as f:
+            text = f.read().replace("/usr/bin/sandgate", docker.sandgate)
+        docker.machine.write(f"/run/{name}", text.replace("Documentation=", "#"))
+        made.append(f"/run/{name}")
+    done = docker.machine.run(["systemd-analyze", "verify", *made], "root")
+    assert done.returncode == 0 and done.stderr == "", done.stderr
