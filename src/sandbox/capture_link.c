@@ -183,9 +183,9 @@ static int make_shared(struct capture_link *c, struct err *e)
 	return c->events < 0 ? err_set(e, "a descriptor for a capture: %s", err_why(errno)) : 0;
 }
 
-static void await(const struct capture_link *c, int fd)
+static void await(const struct capture_link *c, int fd, uint32_t events)
 {
-	struct epoll_event v = {.events = EPOLLIN};
+	struct epoll_event v = {.events = events};
 
 	if (fd >= 0)
 		(void)!epoll_ctl(c->events, EPOLL_CTL_ADD, fd, &v);
@@ -268,8 +268,8 @@ static int start_recorder(struct supervisor *s, int socket, int verdicts, struct
 	json_decref(ready);
 	if (!ready)
 		return -1;
-	await(c, c->recorder.control);
-	await(c, c->recorder.pidfd);
+	await(c, c->recorder.control, EPOLLIN);
+	await(c, c->recorder.pidfd, EPOLLIN);
 	return 0;
 }
 
@@ -398,18 +398,37 @@ static void end_segment(struct supervisor *s, const struct capture_said *said)
 	if (segment_hash_begin(&g->hash, g->fd, &e))
 		note_segment(s, g, NULL);
 	else
-		await(c, g->hash.pipe);
+		/* Once: one that is done may have to wait for the one before it. */
+		await(c, g->hash.pipe, EPOLLIN | EPOLLET);
 }
 
+static struct capture_segment *first_closing(struct capture_link *c)
+{
+	struct capture_segment *first = NULL;
+
+	for (size_t i = 0; i < CAPTURE_CLOSING_MAX; i++) {
+		struct capture_segment *g = &c->closing[i];
+
+		if (g->fd >= 0 && (!first || g->number < first->number))
+			first = g;
+	}
+	return first;
+}
+
+static bool is_hashed(const struct capture_segment *g)
+{
+	struct pollfd f = {.fd = g->hash.pipe, .events = POLLIN};
+
+	return poll(&f, 1, 0) == 1;
+}
+
+/* In the order of the segments, whichever is hashed first. */
 static void finish_hashes(struct supervisor *s)
 {
-	for (size_t i = 0; i < CAPTURE_CLOSING_MAX; i++) {
-		struct capture_segment *g = &s->capture.closing[i];
-		struct pollfd f = {.fd = g->hash.pipe, .events = POLLIN};
-		char sha256[SEGMENT_HASH_TEXT + 1];
+	struct capture_segment *g;
+	char sha256[SEGMENT_HASH_TEXT + 1];
 
-		if (g->fd < 0 || g->hash.pipe < 0 || poll(&f, 1, 0) != 1)
-			continue;
+	while ((g = first_closing(&s->capture)) && is_hashed(g)) {
 		await_no_more(&s->capture, g->hash.pipe);
 		note_segment(s, g, segment_hash_end(&g->hash, sha256) ? sha256 : NULL);
 	}
