@@ -182,6 +182,9 @@ static int start_podman(struct supervisor *s, struct err *e)
 		rc = start_link_open(&own->start, &theirs[0], e);
 	if (rc == 0)
 		rc = engine_program_start(s, &p, e);
+	/* podman sets the terminal's modes before it calls the hook. */
+	if (rc == 0)
+		terminal_begin(&s->terminal, s->engine.pid);
 	for (size_t i = 0; i < sg_array_len(theirs); i++)
 		if (theirs[i] >= 0)
 			close(theirs[i]);

@@ -78,13 +78,19 @@ class Podman:
     def names(self):
         return self.run("ps", "--all", "--format", "{{.Names}}").split()
 
-    def close(self):
-        """Nothing of it runs any more: also not the process that holds a person's namespaces."""
-        self.try_run("rm", "--all", "--force", "--time", "0")
-        self.try_run("pod", "rm", "--all", "--force", "--time", "0")
+    def let_go(self):
+        """Ends the process that holds a person's namespaces between two commands: the next one makes them anew,
+        where it is run."""
         path = f"{RUNTIME[self.person]}/libpod/tmp/pause.pid"
         if self.machine.exists(path):
             os.kill(int(self.machine.read(path)), signal.SIGKILL)
+            self.machine.run(["rm", path], self.person)
+
+    def close(self):
+        """Nothing of it runs any more."""
+        self.try_run("rm", "--all", "--force", "--time", "0")
+        self.try_run("pod", "rm", "--all", "--force", "--time", "0")
+        self.let_go()
 
 
 class _Annotated(Engine):
