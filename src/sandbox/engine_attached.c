@@ -3,9 +3,9 @@
  * The engine of what is there already (attach.h): no process is ours. The sandbox lives until it is
  * detached, or until the process ends that the namespace was found by.
  *
- * Theory of operation. Before the airlock is asked for, the namespace is noted as this sandbox's and
- * what leads out of it is listed, to be said. When the gate is ready the namespace is looked at once
- * more, now through sockets in it that stay: they tell of each device that comes later
+ * Theory of operation. Before the airlock is asked for, the namespace is noted as this sandbox's,
+ * and what leads out of it is listed, to be said. When the gate is ready the namespace is looked at
+ * once more, now through sockets in it that stay: they tell of each device that comes later
  * (`docker network connect`), and what becomes of those ways.h says.
  */
 #include <errno.h>
@@ -23,6 +23,7 @@
 #include "sandbox/attach.h"
 #include "sandbox/netns.h"
 #include "sandbox/netns_claim.h"
+#include "sandbox/netns_number.h"
 #include "sandbox/supervisor.h"
 #include "sandbox/ways.h"
 
@@ -32,6 +33,7 @@ struct own {
 	int netns;	  /* the request's */
 	struct ways ways; /* that come later */
 	char removed[NETNS_WAYS_MAX];
+	struct err risk;   /* of root inside, in words; empty: none */
 	bool engine_takes; /* the link, as the device of its own that is no longer there */
 };
 
@@ -89,8 +91,10 @@ static int start(struct supervisor *s, struct err *e)
 	struct own *own = s->engine.own;
 
 	if (ways_open(&own->ways, own->netns, link, e) ||
-	    netns_watch_verify(&own->ways.watch, link, e))
-		return -1;
+	    netns_watch_verify(&own->ways.watch, link, e) ||
+	    netns_number_check(&own->ways.watch.ask, own->netns, request_of(s)->alive, &own->risk) <
+		    0)
+		return *own->risk.text ? err_set(e, "%s", own->risk.text) : -1;
 	s->engine.watch = own->ways.watch.events;
 	return 0;
 }
@@ -158,7 +162,11 @@ static void say_authority(const struct supervisor *s)
 
 static void say_start(const struct supervisor *s)
 {
-	say_removed(s->engine.own);
+	const struct own *own = s->engine.own;
+
+	say_removed(own);
+	if (*own->risk.text)
+		supervisor_say(&own->risk);
 	say_authority(s);
 }
 

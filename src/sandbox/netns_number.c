@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sandbox/netns_number.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/capability.h>
+#include <linux/net_namespace.h>
+#include <linux/nsfs.h>
+#include <linux/rtnetlink.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { LINE_MAX_OCTETS = 256 };
+
+/* Of what a descriptor or path leads to; false when there is none. */
+struct identity {
+	dev_t dev;
+	ino_t ino;
+};
+
+static bool identify(int fd, struct identity *out)
+{
+	struct stat s;
+	bool known = fd >= 0 && fstat(fd, &s) == 0;
+
+	if (known)
+		*out = (struct identity){s.st_dev, s.st_ino};
+	return known;
+}
+
+static bool is_same(const struct identity *a, const struct identity *b)
+{
+	return a->dev == b->dev && a->ino == b->ino;
+}
+
+/*
+ * The user namespace that owns the host's network namespace. False when it is above this one: then
+ * nothing that is made below has a right over the host's devices.
+ */
+static bool find_owner_of_host(struct identity *out)
+{
+	_cleanup_fd_ int host = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	_cleanup_fd_ int owner = host < 0 ? -1 : ioctl(host, NS_GET_USERNS);
+
+	return identify(owner, out);
+}
+
+/* Of another owner its root has no right over the host's devices, whatever its capabilities. */
+static bool is_owned_by(int netns, const struct identity *of)
+{
+	_cleanup_fd_ int owner = ioctl(netns, NS_GET_USERNS);
+	struct identity found;
+
+	return !identify(owner, &found) || is_same(&found, of);
+}
+
+/* The number in an answer to RTM_GETNSID, RTM_NEWNSID; NETNSA_NSID_NOT_ASSIGNED without one. */
+static int32_t number_of(const struct nlmsghdr *h)
+{
+	const struct nlattr *a;
+
+	mnl_attr_for_each(a, h, sizeof(struct rtgenmsg))
+	{
+		if (mnl_attr_get_type(a) == NETNSA_NSID && mnl_attr_get_payload_len(a) == 4)
+			return (int32_t)mnl_attr_get_u32(a);
+	}
+	return NETNSA_NSID_NOT_ASSIGNED;
+}
+
+/* True also when it cannot be told. */
+static bool knows_host(struct nl *ask)
+{
+	_cleanup_fd_ int host = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	const struct nlmsghdr *answer;
+	struct nlmsghdr *h;
+	int error;
+
+	if (host < 0)
+		return true;
+	h = nl_begin(ask, RTM_GETNSID, 0, "ask for the host's number");
+	mnl_nlmsg_put_extra_header(h, sizeof(struct rtgenmsg));
+	mnl_attr_put_u32(h, NETNSA_FD, (uint32_t)host);
+	answer = nl_ask(ask, &error);
+	return !answer || number_of(answer) >= 0;
+}
+
+/* The number behind a key of a file of /proc, one to a line. */
+static bool read_number(const char *path, const char *key, int base, uint64_t *out)
+{
+	FILE *f = fopen(path, "re");
+	char line[LINE_MAX_OCTETS];
+	bool found = false;
+
+	while (f && !found && fgets(line, sizeof(line), f)) {
+		found = strncmp(line, key, strlen(key)) == 0;
+		if (found)
+			*out = strtoull(line + strlen(key), NULL, base);
+	}
+	if (f)
+		fclose(f);
+	return found;
+}
+
+/* Of the process of a pidfd: whether it may have, or get, CAP_NET_ADMIN over the host's users. */
+static bool may_admin(int alive, const struct identity *owner)
+{
+	char path[64];
+	uint64_t pid, bounds;
+	struct stat s;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", alive);
+	/* -1, or 0, of a process that has ended or is not to be seen from here. */
+	if (!read_number(path, "Pid:", 10, &pid) || pid == 0 || pid > INT32_MAX)
+		return true;
+	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/ns/user", pid);
+	if (stat(path, &s) == 0 && !is_same(&(struct identity){s.st_dev, s.st_ino}, owner))
+		return false;
+	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/status", pid);
+	return !read_number(path, "CapBnd:", 16, &bounds) || (bounds >> CAP_NET_ADMIN & 1);
+}
+
+int netns_number_check(struct nl *ask, int netns, int alive, struct err *e)
+{
+	struct identity owner;
+
+	if (!find_owner_of_host(&owner) || !is_owned_by(netns, &owner) || !knows_host(ask))
+		return 0;
+	if (alive < 0) {
+		err_set(e, "the namespace has had a link to the host: a process in it that has "
+			   "CAP_NET_ADMIN could make devices on the host; give it none");
+		return 1;
+	}
+	if (!may_admin(alive, &owner))
+		return 0;
+	return err_set(e,
+		       "the process has CAP_NET_ADMIN over the host, and its namespace has had a "
+		       "link to the host: it could make devices there, past the gate; start it "
+		       "without that capability (--cap-add, --privileged), or with --network none");
+}
