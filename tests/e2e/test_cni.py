@@ -2,6 +2,7 @@
 """The plugin of container networks, called by hand: alone, and behind bridge, ptp and portmap. The
 machine forwards and masquerades, so whatever passed by the gate would be seen to leave."""
 
+import concurrent.futures
 import json
 import os
 import signal
@@ -9,6 +10,7 @@ import signal
 import pytest
 
 from cni_rig import BRIDGE, NODE4, PLUGINS, PORTMAP, PTP, Failed, Network, Node, Pod, sandgate_plugin
+from engines.engine import supervisor_of
 from internet.services import echo_tcp, echo_udp
 from internet.world import HOST4
 from program import holds, ns_of, wait_until
@@ -378,3 +380,34 @@ def test_a_capture_of_a_pod(world, sandgate, node, pod, site):
     assert pod.curl("https://api.example.com/").returncode == 0
     network.delete(pod, result)
     assert node.machine.listdir("/root/captures") == [f"{pod.sandbox}.pcapng"]
+
+
+def test_everything_closes_when_the_supervisor_has_died(world, sandgate, node, pod, site):
+    network = Network(node, BRIDGE, sandgate_plugin(only=["api.example.com"]))
+    result = network.add(pod)
+    pod.serve()
+    wait_until(lambda: probe(world, "10.88.0.2") == "up", what="a probe")
+    os.kill(supervisor_of(world.machine, "root", pod.sandbox), signal.SIGKILL)
+    wait_until(lambda: "eth0" not in pod.ip("-o link show"), what="the link's end")
+    assert probe(world, "10.88.0.2") == ""
+    assert pod.curl("https://api.example.com/").returncode != 0
+    with pytest.raises(Failed) as broken:
+        Network(node, sandgate_plugin(policy="deny")).check(pod, result)
+    assert broken.value.code == 102
+    network.delete(pod, result)
+
+
+def test_many_pods_at_once(world, sandgate, node):
+    network = Network(node, BRIDGE, sandgate_plugin(policy="deny"))
+    pods = [Pod(world) for _ in range(6)]
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        results = list(pool.map(network.add, pods))
+        assert {one.sandbox for one in pods} <= set(rows(sandgate))
+        addresses = [result["ips"][0]["address"].split("/")[0] for result in results]
+        assert len(set(addresses)) == len(pods)
+        for one, address in zip(pods, addresses):
+            wait_until(lambda a=address: world.machine.run(["ping", "-c1", "-W1", a], "root").returncode == 0,
+                       what=f"an answer of {address}")
+        list(pool.map(network.delete, pods, results))
+    assert not {one.sandbox for one in pods} & set(rows(sandgate))
+    assert "CNI-" not in node.masquerading()
