@@ -26,6 +26,7 @@ struct gate {
 	struct journal *journal;
 	struct answers *answers; /* that say that a datagram is refused */
 	struct tun *tun;
+	struct fragments *fragments; /* packets that are not whole yet */
 	struct pipes *pipes;
 	struct quota *quota;
 	struct flows *flows;

@@ -3,6 +3,7 @@
 
 #include "gate/datagrams.h"
 #include "gate/flow.h"
+#include "gate/fragments.h"
 #include "gate/proxy.h"
 
 enum { DNS_PORT = 53 };
@@ -68,24 +69,49 @@ static void refuse_protocol(struct gate *g, const struct packet *p)
 	tun_send(g->tun);
 }
 
+static void take_packet(struct gate *g, enum packet_error e, const struct packet *p)
+{
+	if ((e != PACKET_OK && e != PACKET_OTHER_PROTOCOL) || !gate_is_sandbox(g, &p->src))
+		g->counters->frames_noise++;
+	else if (e == PACKET_OTHER_PROTOCOL)
+		refuse_protocol(g, p);
+	else if (p->proto == IP_TCP)
+		take_tcp(g, p);
+	else if (p->proto == IP_UDP && p->dst_port == DNS_PORT)
+		take_question(g, p);
+	else if (p->proto == IP_UDP)
+		datagrams_take_udp(g->datagrams, p);
+	else
+		datagrams_take_echo(g->datagrams, p);
+}
+
+static void take_piece(struct gate *g, struct span octets)
+{
+	struct span whole;
+	struct packet p;
+
+	switch (fragments_take(g->fragments, octets, loop_now(g->loop), &whole)) {
+	case FRAGMENTS_WHOLE:
+		take_packet(g, packet_parse(whole, &p), &p);
+		break;
+	case FRAGMENTS_REFUSED:
+		g->counters->frames_noise++;
+		break;
+	case FRAGMENTS_MORE:
+		break;
+	}
+}
+
 void dispatch_packet(void *ctx, struct span octets)
 {
 	struct gate *g = ctx;
 	struct packet p;
 	enum packet_error e = packet_parse(octets, &p);
 
-	if ((e != PACKET_OK && e != PACKET_OTHER_PROTOCOL) || !gate_is_sandbox(g, &p.src))
-		g->counters->frames_noise++;
-	else if (e == PACKET_OTHER_PROTOCOL)
-		refuse_protocol(g, &p);
-	else if (p.proto == IP_TCP)
-		take_tcp(g, &p);
-	else if (p.proto == IP_UDP && p.dst_port == DNS_PORT)
-		take_question(g, &p);
-	else if (p.proto == IP_UDP)
-		datagrams_take_udp(g->datagrams, &p);
+	if (e == PACKET_FRAGMENT)
+		take_piece(g, octets);
 	else
-		datagrams_take_echo(g->datagrams, &p);
+		take_packet(g, e, &p);
 }
 
 void dispatch_run_end(void *ctx)

@@ -44,9 +44,9 @@ struct gate_setup {
 	/* A virtual machine that configures itself: its sockets from the airlock, or -1. */
 	int dhcp, router;
 	uint8_t guest_mac[6];
-	uint32_t guest_mtu;
-	int verdicts; /* SOCK_SEQPACKET to the recorder of a capture, or -1 */
-	int control;  /* SOCK_SEQPACKET to the supervisor: JSON messages, docs/protocol.md */
+	uint32_t guest_mtu; /* of the link, whatever is at its end; 0: as long as a packet may be */
+	int verdicts;	    /* SOCK_SEQPACKET to the recorder of a capture, or -1 */
+	int control;	    /* SOCK_SEQPACKET to the supervisor: JSON messages, docs/protocol.md */
 	const struct gate_publish *publish;
 	size_t n_publish;
 	struct ruleset

@@ -233,11 +233,19 @@ enum packet_error packet_parse(struct span bytes, struct packet *out)
 }
 
 /* An IP header for n octets of transport. */
+void packet_set_header_checksum(uint8_t *header, size_t n)
+{
+	uint16_t sum;
+
+	memset(header + 10, 0, 2);
+	sum = sum_finish(sum_words(0, header, n));
+	memcpy(header + 10, &sum, 2);
+}
+
 static void put_ip_header(struct buf *b, const struct addr *src, const struct addr *dst,
 			  uint8_t proto, size_t n)
 {
 	size_t at = b->n;
-	uint16_t sum;
 
 	if (!addr_is_v4(src)) {
 		buf_put_u32(b, 0x60000000);
@@ -256,10 +264,8 @@ static void put_ip_header(struct buf *b, const struct addr *src, const struct ad
 	buf_put_u16(b, 0);
 	buf_put(b, addr_v4_octets(src), 4);
 	buf_put(b, addr_v4_octets(dst), 4);
-	if (b->full)
-		return;
-	sum = sum_finish(sum_words(0, b->p + at, 20));
-	memcpy(b->p + at + 10, &sum, 2);
+	if (!b->full)
+		packet_set_header_checksum(b->p + at, 20);
 }
 
 /* Computes the checksum of the transport segment that began at `at` and stands at `at` + `field`.

@@ -47,7 +47,7 @@ enum packet_error {
 	PACKET_TRUNCATED,
 	PACKET_BAD_VERSION,
 	PACKET_BAD_HEADER,
-	PACKET_FRAGMENT,      /* the kernel reassembles before tun; one that comes here is wrong */
+	PACKET_FRAGMENT,      /* fragments.h puts them together */
 	PACKET_SOURCE_ROUTED, /* IPv4 LSRR/SSRR, IPv6 routing header */
 	PACKET_BAD_CHECKSUM,
 	PACKET_OTHER_PROTOCOL, /* src, dst and proto are valid */
@@ -59,6 +59,9 @@ enum packet_error {
  * back. On PACKET_OTHER_PROTOCOL the addresses are valid, on other errors nothing is.
  */
 enum packet_error packet_parse(struct span bytes, struct packet *out);
+
+/* Of an IPv4 header of `n` octets, which is otherwise as it is to be. */
+void packet_set_header_checksum(uint8_t *header, size_t n);
 
 /* Each builder appends one whole IP packet to b; b->full tells that it did not fit. */
 

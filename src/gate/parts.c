@@ -14,6 +14,7 @@
 #include "gate/dispatch.h"
 #include "gate/dns_server.h"
 #include "gate/flow.h"
+#include "gate/fragments.h"
 #include "gate/names.h"
 #include "gate/pipes.h"
 #include "gate/publish.h"
@@ -150,9 +151,11 @@ int parts_make(struct gate *g, const struct gate_setup *s, struct err *e)
 	g->broker = broker_door_new(g);
 	g->tunnels = s->parent ? tunnels_new(g, s->parent) : NULL;
 	g->control = control_new(g, s->control);
+	g->fragments = fragments_new();
 	g->tun = tun_new(g->loop, s->tun, dispatch_packet, dispatch_run_end, g);
-	if (!g->datagrams || !g->publisher || !g->broker || !g->control || !g->tun ||
+	if (!g->datagrams || !g->publisher || !g->broker || !g->control || !g->tun || !g->fragments ||
 	    (s->parent && !g->tunnels))
 		return err_set(e, "cannot start the gate: no memory");
+	tun_set_mtu(g->tun, s->guest_mtu);
 	return begin_guest(g, s, e);
 }

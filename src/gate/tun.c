@@ -5,6 +5,8 @@
 #include <seccomp.h>
 #include <stdlib.h>
 
+#include "gate/fragments.h"
+
 /* Packets read in one turn: a flood must not keep the other watches waiting. */
 enum { PACKETS_A_TURN = 64 };
 
@@ -15,8 +17,11 @@ struct tun {
 	tun_run_end_fn *end;
 	void *ctx;
 	struct buf out;
+	uint32_t mtu;	  /* 0: whatever is built fits */
+	uint32_t next_id; /* of a packet that is cut */
 	uint8_t in_octets[IP_PACKET_MAX];
 	uint8_t out_octets[IP_PACKET_MAX];
+	uint8_t piece[IP_PACKET_MAX];
 };
 
 const int tun_syscalls[] = {SCMP_SYS(read), SCMP_SYS(write), -1};
@@ -64,9 +69,31 @@ struct buf *tun_begin(struct tun *t)
 	return &t->out;
 }
 
+void tun_set_mtu(struct tun *t, uint32_t mtu)
+{
+	t->mtu = mtu;
+}
+
+static void send_cut(struct tun *t)
+{
+	uint32_t id = ++t->next_id;
+	size_t at = 0;
+
+	do {
+		struct buf b = buf_of(t->piece, sizeof(t->piece));
+
+		at = fragments_cut(buf_span(&t->out), t->mtu, id, at, &b);
+		tun_write(t, buf_span(&b));
+	} while (at);
+}
+
 void tun_send(struct tun *t)
 {
-	if (!t->out.full)
+	if (t->out.full)
+		return;
+	if (t->mtu && t->out.n > t->mtu)
+		send_cut(t);
+	else
 		tun_write(t, buf_span(&t->out));
 }
 

@@ -19,6 +19,9 @@ typedef void tun_run_end_fn(void *ctx);
 /* Owns the descriptor from here on. NULL without memory or when epoll refuses it. */
 struct tun *tun_new(struct loop *l, int fd, tun_packet_fn *fn, tun_run_end_fn *end, void *ctx);
 
+/* Of the link behind the device: what is built and is longer is cut. Without it nothing is. */
+void tun_set_mtu(struct tun *t, uint32_t mtu);
+
 /* An empty buffer of IP_PACKET_MAX octets for a packet to build; one at a time. */
 struct buf *tun_begin(struct tun *t);
 /* Writes what was built; nothing when it did not fit. A full device drops it, as a link would. */

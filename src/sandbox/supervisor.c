@@ -234,7 +234,9 @@ int supervisor_start_gate(struct supervisor *s, struct err *e)
 		.addresses = s->link.addresses,
 		.dhcp = s->airlock.gate.dhcp,
 		.router = s->airlock.gate.router,
-		.guest_mtu = s->link.mtu ? s->link.mtu : AIRLOCK_TAP_MTU,
+		.guest_mtu = s->link.mtu		   ? s->link.mtu
+			     : s->link.link == AIRLOCK_TAP ? AIRLOCK_TAP_MTU
+							   : AIRLOCK_MTU,
 		.verdicts = capture_link_for_gate(s),
 		.control = -1,
 		.publish = s->publish,
