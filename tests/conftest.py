@@ -10,6 +10,7 @@ import pytest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "e2e"))
+sys.path.append(os.path.join(HERE, "escape"))
 
 from engines import all as engines  # noqa: E402
 from internet.world import World  # noqa: E402
