@@ -95,26 +95,12 @@ static int terminate(struct engine *g)
 
 static void say_start(const struct supervisor *s)
 {
-	const struct own *own = s->engine.own;
-	struct err e;
-
-	if (!own->inside.plan.warning)
-		return;
-	err_set(&e, "%s", own->inside.plan.warning);
-	supervisor_say(&e);
+	inside_say_start(&((const struct own *)s->engine.own)->inside);
 }
 
 static void say_end(struct supervisor *s)
 {
-	struct own *own = s->engine.own;
-	char *line = planted_end(&own->inside.planted);
-	struct err e;
-
-	if (line) {
-		err_set(&e, "%s", line);
-		supervisor_say(&e);
-	}
-	free(line);
+	inside_say_end(&((struct own *)s->engine.own)->inside);
 }
 
 static void close_own(struct engine *g)

@@ -31,7 +31,7 @@ const char *inside_hosts(const struct supervisor *s, char out[INSIDE_HOSTS_MAX])
 	return out;
 }
 
-static int build_plan(struct inside *in, struct file_request *r, struct err *e)
+int inside_plan_files(struct inside *in, struct file_request *r, struct err *e)
 {
 	struct trust trust;
 	int rc;
@@ -85,7 +85,7 @@ static int plan_files(struct inside *in, const struct supervisor *s, const struc
 		home = kept_home_open(s->dir.name, kept_home, e);
 		r.kept_home = kept_home;
 	}
-	rc = keep_home && home < 0 ? -1 : build_plan(in, &r, e);
+	rc = keep_home && home < 0 ? -1 : inside_plan_files(in, &r, e);
 	free(list);
 	if (rc || (keep_home && kept_home_prepare(home, &in->plan, &host_tree, e)))
 		return -1;
@@ -136,6 +136,28 @@ int inside_plan(struct inside *in, struct supervisor *s, const struct inside_req
 		return EXIT_SANDGATE;
 	planted_begin(&in->planted, in->plan.workdir);
 	return find_command(in, r->command, cwd, e);
+}
+
+void inside_say_start(const struct inside *in)
+{
+	struct err e;
+
+	if (!in->plan.warning)
+		return;
+	err_set(&e, "%s", in->plan.warning);
+	supervisor_say(&e);
+}
+
+void inside_say_end(struct inside *in)
+{
+	char *line = planted_end(&in->planted);
+	struct err e;
+
+	if (line) {
+		err_set(&e, "%s", line);
+		supervisor_say(&e);
+	}
+	free(line);
 }
 
 void inside_free(struct inside *in)

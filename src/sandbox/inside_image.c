@@ -11,7 +11,6 @@
 #include "sandbox/own_folders.h"
 #include "sandbox/person.h"
 #include "sandbox/supervisor.h"
-#include "sandbox/trust.h"
 
 extern char **environ;
 
@@ -20,22 +19,6 @@ extern char **environ;
 static bool is_of_the_system(const struct mount *m, const void *ctx)
 {
 	return m->rank == RANK_BASE || m->rank == RANK_MASK;
-}
-
-static int build_plan(struct inside *in, struct file_request *r, struct err *e)
-{
-	struct trust trust;
-	int rc;
-
-	if (trust_read_if_kept(&trust, e) < 0)
-		return -1;
-	r->was_shared = trust_says_shared;
-	r->was_shared_ctx = &trust;
-	rc = file_plan_build(r, &in->plan, e);
-	trust_free(&trust);
-	if (rc == 0)
-		file_plan_drop(&in->plan, is_of_the_system, NULL);
-	return rc;
 }
 
 static int plan_files(struct inside *in, const struct supervisor *s, const char *cwd, struct err *e)
@@ -64,8 +47,10 @@ static int plan_files(struct inside *in, const struct supervisor *s, const char 
 			return -1;
 		r.kept_home = kept_home;
 	}
-	if (build_plan(in, &r, e) ||
-	    (o->lasting && kept_home_prepare(home, &in->plan, &host_tree, e)))
+	if (inside_plan_files(in, &r, e))
+		return -1;
+	file_plan_drop(&in->plan, is_of_the_system, NULL);
+	if (o->lasting && kept_home_prepare(home, &in->plan, &host_tree, e))
 		return -1;
 	in->check = mount_check_begin(&in->plan, e);
 	return in->check ? 0 : -1;
