@@ -29,7 +29,6 @@ static const char *const texts[NOISES] = {
 	[NOISE_SOURCE] = "source address not the sandbox's",
 	[NOISE_DESTINATION] = "destination no unicast address",
 	[NOISE_RESOLUTION] = "address resolution for another",
-	[NOISE_FRAGMENT] = "fragment of a packet",
 	[NOISE_NO_REQUEST] = "ICMP that is no echo request",
 };
 
@@ -208,9 +207,7 @@ enum noise noise_at_gate(const struct frame *f)
 
 	if ((f->kind != FRAME_IPV4 && f->kind != FRAME_IPV6) || f->malformed)
 		return NOISE_NONE;
-	if (f->is_fragment)
-		return NOISE_FRAGMENT;
-	if (is_icmp(f) && (p[0] != (f->kind == FRAME_IPV4 ? 8 : 128) || p[1] != 0))
+	if (is_icmp(f) && !f->later && (p[0] != (f->kind == FRAME_IPV4 ? 8 : 128) || p[1] != 0))
 		return NOISE_NO_REQUEST;
 	return NOISE_NONE;
 }
@@ -219,6 +216,9 @@ const char *noise_link_service(const struct link_facts *l, const struct frame *f
 {
 	if (f->kind == FRAME_ARP)
 		return "address resolution";
+	/* The first piece has the ports, and what was decided of the packet. */
+	if ((f->kind == FRAME_IPV4 || f->kind == FRAME_IPV6) && !f->malformed && f->later)
+		return "further piece of a packet";
 	/* Of the sandbox's these are noise (RFC 4861, RFC 3810). */
 	if (f->kind == FRAME_IPV6 &&
 	    (icmp_type(f) == LISTENER_REPORT_V2 ||

@@ -21,7 +21,6 @@ enum noise {
 	NOISE_DESTINATION,
 	NOISE_RESOLUTION,
 	/* What reaches the gate and is noise there. */
-	NOISE_FRAGMENT,
 	NOISE_NO_REQUEST,
 	NOISES,
 };

@@ -292,17 +292,17 @@ static void tells_lookups_apart(void **state)
 	assert_string_equal(comment, "gate: allow: a.example");
 }
 
-/* The gate carries whole packets, and of ICMP what asks. */
+/* A packet in pieces is judged as one, by the ports of the first; and of ICMP is carried what asks. */
 static void names_what_is_noise_to_the_gate(void **state)
 {
 	tell(IPPROTO_UDP, 4000, FAR, 99, VERDICT_ALLOW, "203.0.113.0/24", 1);
 	v4(SANDBOX, FAR, IPPROTO_UDP, 16, 0x2000);
 	udp(4000, 99, 8);
 	length += 8;
-	expect_own("noise: fragment of a packet");
+	expect_own("allow: 203.0.113.0/24");
 	v4(SANDBOX, FAR, IPPROTO_UDP, 16, 2);
 	length += 16;
-	expect_own("noise: fragment of a packet");
+	expect_own("link: further piece of a packet");
 	v4(SANDBOX, FAR, IPPROTO_ICMP, 8, 0);
 	put((uint8_t[]){3, 3, 0, 0, 0, 0, 0, 0}, 8);
 	expect_own("noise: ICMP that is no echo request");
