@@ -43,8 +43,8 @@ class Pod:
     def plug(self, name):
         """What `docker network connect` does: one more device, with a way to everywhere."""
         self.world.machine.place.ip(
-            f"link add plug0 type veth peer name {name} netns {self.place.path}",
-            "addr add 172.31.8.1/24 dev plug0", "link set plug0 up")
+            f"link add plug0 type veth peer name {name}", "addr add 172.31.8.1/24 dev plug0",
+            "link set plug0 up", f"link set {name} netns {self.place.path}")
 
     def python(self, code, *arguments, timeout=60):
         done = self.place.run(["python3", "-c", _source("probe.py") + "\n" + code,
