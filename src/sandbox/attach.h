@@ -3,8 +3,8 @@
  * attach: puts a network namespace that is there already behind a gate: a container's, by whatever
  * engine, or a person's own.
  *
- * A supervisor of its own is left in the background for as long as the namespace is behind the gate;
- * it is a sandbox like any other to `ls`, `net`, `egress` and the logs, and `sandgate detach` or
+ * A supervisor of its own is left in the background as long as the namespace is behind the gate; it
+ * is a sandbox like any other to `ls`, `net`, `egress` and the logs, and `sandgate detach` or
  * `stop` ends it. What it leaves behind is a namespace without a link.
  */
 #ifndef SG_SANDBOX_ATTACH_H
@@ -59,7 +59,7 @@ struct attach_request {
  */
 int attach_start(const struct attach_request *r, char *name, struct err *e) sg_must_check;
 
-/* Ends one that was attached, and waits until it has. -ENOENT when there is none, -1 with the message. */
+/* Ends one that was attached, and waits for it. -ENOENT: there is none; -1 with the message. */
 int attach_end(const char *name, struct err *e) sg_must_check;
 
 #endif
