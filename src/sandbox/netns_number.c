@@ -137,8 +137,7 @@ int netns_number_check(struct nl *ask, int netns, int alive, struct err *e)
 	}
 	if (!may_admin(alive, &owner))
 		return 0;
-	return err_set(e,
-		       "the process has CAP_NET_ADMIN over the host, and its namespace has had a "
-		       "link to the host: it could make devices there, past the gate; start it "
-		       "without that capability (--cap-add, --privileged), or with --network none");
+	return err_set(e, "the process could make devices on the host, past the gate: it has "
+			  "CAP_NET_ADMIN, and once had a link to the host; start it without "
+			  "--cap-add, or with --network none");
 }

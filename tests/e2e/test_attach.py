@@ -236,7 +236,8 @@ def test_stop_ends_it_as_detach_does(sandgate, pod, attach):
 
 
 def test_it_ends_with_the_process_that_it_was_found_by(world, sandgate, pod):
-    sleeper = pod.place.popen(["sleep", "1000"])
+    sleeper = pod.place.popen(["setpriv", "--bounding-set", "-net_admin", "sleep", "1000"])
+    wait_until(lambda: read_proc(sleeper.pid, "comm").strip() == "sleep")
     try:
         one = Attached(sandgate, "--net", "deny", "--pid", str(sleeper.pid))
         assert one.done.ok, one.done
