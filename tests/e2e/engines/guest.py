@@ -43,13 +43,13 @@ for module in list(sys.modules.values()):
 """
 
 # In the order in which they can be loaded; the kernel may have any of them built in.
-_BUS_MODULES = """
+BUS_MODULES = """
 drivers/virtio/virtio_ring drivers/virtio/virtio drivers/virtio/virtio_mmio
 drivers/virtio/virtio_pci_modern_dev drivers/virtio/virtio_pci_legacy_dev drivers/virtio/virtio_pci
 drivers/char/virtio_console drivers/block/virtio_blk drivers/acpi/button drivers/input/evdev
 net/packet/af_packet
 """.split()
-_NETWORK_MODULES = "net/core/failover drivers/net/net_failover drivers/net/virtio_net".split()
+NETWORK_MODULES = "net/core/failover drivers/net/net_failover drivers/net/virtio_net".split()
 
 _ETC = {
     "passwd": "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n",
@@ -305,8 +305,8 @@ def initramfs(authority_pem=""):
     """A cpio archive whose init brings the network up and runs the agent."""
     tree = _with_trust(authority_pem)
     init = _INIT.replace("@PATH@", PATH)
-    init = init.replace("@BUS_MODULES@", _add_modules(tree, _BUS_MODULES))
-    init = init.replace("@NETWORK_MODULES@", _add_modules(tree, _NETWORK_MODULES))
+    init = init.replace("@BUS_MODULES@", _add_modules(tree, BUS_MODULES))
+    init = init.replace("@NETWORK_MODULES@", _add_modules(tree, NETWORK_MODULES))
     tree.file("/init", init, 0o755)
     tree.file("/etc/dhcp.sh", _DHCP_SCRIPT, 0o755)
     tree.file("/agent.py", _read(os.path.join(INSIDE, "agent.py")))

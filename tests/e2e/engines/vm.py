@@ -15,7 +15,7 @@ SAVED = f"{PROGRAMS}/guest-saved"
 MAC = "02:73:67:00:00:02"
 
 
-def emulated(*netdev, append="net=dhcp", memory=384, mac=MAC, goes_on=None):
+def emulated(*netdev, append="net=dhcp", memory=384, mac=MAC, mtu=None, goes_on=None):
     """A machine as QEMU is told of it, without a network device but `netdev`: its agent speaks over the
     standard input and output. With `goes_on` it is the one that was saved there, with that MAC."""
     return ["qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
@@ -24,7 +24,7 @@ def emulated(*netdev, append="net=dhcp", memory=384, mac=MAC, goes_on=None):
             "-append", f"quiet panic=-1 {append}",
             "-chardev", "stdio,id=agent,signal=off", "-device", "virtio-serial-pci",
             "-device", "virtserialport,chardev=agent", "-netdev", ",".join(netdev),
-            "-device", f"virtio-net-pci,netdev=net,mac={mac},romfile=",
+            "-device", f"virtio-net-pci,netdev=net,mac={mac},romfile=" + (f",host_mtu={mtu}" if mtu else ""),
             *(["-incoming", f"exec:cat {goes_on}"] if goes_on else [])]
 
 
@@ -82,7 +82,7 @@ class Tap(Machine):
         netdev = "tap", "id=net", "fd={fd}", "vhost=off"
         words = [self.sandgate, "vm-net", *box.options, "--ro", KERNEL, "--ro", INITRAMFS]
         if "--mac" in box.options:
-            return self._popen(box, [*words, box.name, "--", *emulated(*netdev, mac="{mac}")])
+            return self._popen(box, [*words, box.name, "--", *emulated(*netdev, mac="{mac}", mtu="{mtu}")])
         path = self._saved()
         return self._go_on(box, [*words, "--ro", path, box.name, "--", *emulated(*netdev, goes_on=path)])
 
@@ -132,10 +132,11 @@ class ByName(Tap):
     id = "vm-by-name"
 
     def start(self, box, agent):
-        return self._popen(box, [self.sandgate, "vm-net", "--by-name", *box.options, "--ro", KERNEL, "--ro",
-                                 INITRAMFS, box.name, "--",
+        path = self._saved()
+        return self._go_on(box, [self.sandgate, "vm-net", "--by-name", *box.options, "--ro", KERNEL, "--ro",
+                                 INITRAMFS, "--ro", path, box.name, "--",
                                  *emulated("tap", "id=net", "ifname={tap}", "script=no", "downscript=no",
-                                           "vhost=off", mac="{mac}")])
+                                           "vhost=off", goes_on=path)])
 
 
 class Qemu(Tap):
