@@ -5,14 +5,13 @@ import json
 import os
 import signal
 import socket
-import subprocess
 
 import pytest
 
-from engines.docker import IMAGE, Docker
+from engines.docker import IMAGE, Docker, Dockerd
 from internet.services import echo_tcp
 from internet.world import ROUTER4
-from program import descendants, ns_of, wait_until, _source
+from program import wait_until, _source
 
 SUBNET = "10.77.0.0/24"
 
@@ -29,9 +28,12 @@ def dockers(worlds, program):
     if why:
         pytest.skip(why)
     world = worlds.get()
-    made = Docker(world, world.machine.install(program)).docker
-    yield made
-    made.close()
+    made = Dockerd(world, world.machine.install(program))
+    try:
+        made.load_image()
+        yield made
+    finally:
+        made.close()
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 """Docker, by the network driver: a dockerd of the world's own on its machine."""
 
 import contextlib
+import itertools
 import json
 import os
 import signal
@@ -12,21 +13,27 @@ import time
 from program import read_proc, wait_until
 
 from . import guest
-from .engine import Engine, policy_of
+from .engine import POLICY_ALONE, Engine, policy_of
 
 # The fixed paths of the machine's own view: nobody else sees them.
 API, PLUGIN = "/run/docker.sock", "/run/docker/plugins/sandgate.sock"
 CONTAINERD_PID = "/run/docker/containerd/containerd.pid"
 DATA, IMAGE = "/tmp/dockerd", "guest"
 CAPABILITIES = ("NET_ADMIN", "NET_RAW")
+# As src/airlock/addresses.h has them.
+GATE4, SANDBOX4, SANDBOX6 = "192.0.0.1", "192.0.0.2", "fd73:616e:6467:1::2"
+USUAL = [("192.0.0.0/29", "192.0.0.1"), ("fd73:616e:6467:1::/64", "fd73:616e:6467:1::1")]
+_numbers = itertools.count(1)
 
 
 class Dockerd:
     """dockerd and the driver on the machine of a world. Neither touches the machine's own files: the
     view has its own /run, /etc, /tmp and /var/lib."""
 
-    def __init__(self, world, sandgate):
+    def __init__(self, world, sandgate, **config):
+        """`config`: of daemon.json, for good."""
         self.world, self.machine, self.sandgate = world, world.machine, sandgate
+        self._config = {"live-restore": False, "shutdown-timeout": 2, **config}
         self.parent = f"sandgate-test-{os.getpid()}"
         self.dockerd = self.driver = None
         self.said = []  # by the driver
@@ -59,8 +66,8 @@ class Dockerd:
         return self.driver.wait(20)
 
     def start_dockerd(self, **config):
-        """`config`: of daemon.json."""
-        config = {"live-restore": False, "shutdown-timeout": 2, **config}
+        """`config`: of daemon.json, this time."""
+        config = {**self._config, **config}
         self.machine.place.call(lambda: os.makedirs("/etc/docker", exist_ok=True))
         if not self.machine.exists("/etc/docker/daemon.json") or \
                 json.loads(self.machine.read("/etc/docker/daemon.json")) != config:
@@ -174,7 +181,8 @@ class Docker(Engine):
 
     def __init__(self, world, sandgate):
         super().__init__(world, sandgate)
-        self.docker = Dockerd(world, sandgate)
+        # So that it does not matter here what the machine's resolver is.
+        self.docker = Dockerd(world, sandgate, dns=["192.0.2.53"])
         try:
             self.docker.load_image()
         except BaseException:
@@ -185,33 +193,51 @@ class Docker(Engine):
     def missing(cls):
         return super().missing() or guest.missing()
 
+    def _policy(self, box):
+        """The options of a network that say what those of `run` say."""
+        options, words = list(box.options), {}
+        if {"--inspect", "--splice"} & set(options):
+            path, text = policy_of(options)
+            if path is None:
+                path = f"/run/{box.name}.yaml"
+                self.machine.write(path, text)
+            return [f"policy={os.path.join(box.cwd, path)}"]
+        while options:
+            option = options.pop(0)
+            if option in POLICY_ALONE:
+                continue
+            key = {"--net": "policy", "--policy": "policy"}.get(option, option[2:])
+            value = options.pop(0)
+            words.setdefault(key, []).append(os.path.join(box.cwd, value) if option == "--policy" else value)
+        return [f"{key}={','.join(values)}" for key, values in words.items()]
+
+    def _make_network(self, box, subnets):
+        words = [word for option in self._policy(box) for word in ("-o", option)]
+        for subnet, gateway in subnets:
+            words += ["--subnet", subnet, "--gateway", gateway] + (["--ipv6"] if ":" in subnet else [])
+        return self.docker("network", "create", "-d", "sandgate", *words, box.name)
+
     def start(self, box, agent):
-        path, text = policy_of(box.options)
-        if path is None:
-            path = f"/run/{box.name}.yaml"
-            self.machine.write(path, text)
-        elif not path.startswith("/"):
-            path = f"{box.cwd}/{path}"
-        self._make_network(box.name, path)
-        words = [word for name in CAPABILITIES for word in ("--cap-add", name)]
+        """With the addresses that every sandbox has, which tests go by; a second one has others, since
+        docker gives no prefix twice."""
+        gate, fixed = GATE4, ["--ip", SANDBOX4] + (["--ip6", SANDBOX6] if self.world.ipv6 else [])
+        made = self._make_network(box, USUAL[:2 if self.world.ipv6 else 1])
+        if "overlap" in made.stderr:
+            number, fixed = next(_numbers), []
+            gate = f"10.77.{number}.1"
+            made = self._make_network(box, [(f"10.77.{number}.0/24", f"10.77.{number}.1"),
+                                            (f"fd00:77:{number}::/64", f"fd00:77:{number}::1")])
+        assert made.returncode == 0, made.stderr
+        # docker's own name server has ways of its own (test_docker.py); here the gate is asked.
+        resolv = f"/run/{box.name}.resolv"
+        self.machine.write(resolv, f"nameserver {gate}\n")
+        words = ["-v", f"{resolv}:/etc/resolv.conf:ro"]
+        words += [word for name in CAPABILITIES for word in ("--cap-add", name)]
         words += [word for item in (box.env or {}).items() for word in ("-e", "=".join(item))]
         return self.docker.popen(
-            "run", "--rm", "-i", "--name", box.name, "--network", box.name, *words, IMAGE, *agent,
+            "run", "--rm", "-i", "--name", box.name, "--network", box.name, *fixed, *words, IMAGE, *agent,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             errors="replace", start_new_session=True)
-
-    def _make_network(self, name, policy):
-        """With the addresses that a sandbox has elsewhere; a second one at a time has others."""
-        for subnet, gateway, subnet6, gateway6 in (
-                ("192.0.0.0/29", "192.0.0.1", "fd73:616e:6467:1::/64", "fd73:616e:6467:1::1"),
-                ("10.77.0.0/24", "10.77.0.1", "fd00:77::/64", "fd00:77::1"),
-                ("10.78.0.0/24", "10.78.0.1", "fd00:78::/64", "fd00:78::1")):
-            six = ["--ipv6", "--subnet", subnet6, "--gateway", gateway6] if self.world.ipv6 else []
-            made = self.docker("network", "create", "-d", "sandgate", "-o", f"policy={policy}", *six,
-                               "--subnet", subnet, "--gateway", gateway, name)
-            if "overlaps" not in made.stderr:
-                break
-        assert made.returncode == 0, made.stderr
 
     def inner_pid(self, box):
         return self.docker.pid_of(box.name)
