@@ -196,6 +196,32 @@ def test_an_image_cannot_choose_its_policy(world, sandgate, podman):
         podman.run("rmi", "--force", "evil", "labelled")
 
 
+def published(world, port):
+    """What a person of the machine gets from a published port; empty as long as nobody listens."""
+    got = world.machine.run(["curl", "-sS", "-m", "5", f"http://127.0.0.1:{port}/hello"], "dev")
+    return got.stdout
+
+
+@EVERYBODY
+def test_a_published_port_leads_into_a_container(world, sandgate, podman):
+    """By an annotation, and by `run`: a port of the container's own address, of no other machine's."""
+    serve = ["sh", "-c", "cd /tmp; echo served >hello; exec python3 -c 'import http.server as h; "
+             "h.ThreadingHTTPServer((\"\", 8000), h.SimpleHTTPRequestHandler).serve_forever()'"]
+    start(podman, "--network=none", *annotated("a.example.com", publish="18081:8000"), name="box", command=serve)
+    wait_until(lambda: published(world, 18081) == "served\n", 20, "the server in the container")
+    podman.remove("box")
+    wait_until(lambda: rows(sandgate) == [], what="the sandbox's end")
+    process = world.machine.popen(
+        [sandgate.path, "run", "--engine", "podman", "--image", "guest", "--net", "deny", "--publish", "18082:8000", "--",
+         *serve], sandgate.person, cwd=world.machine.new_work(sandgate.person), env=podman.env,
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    try:
+        wait_until(lambda: published(world, 18082) == "served\n", 20, "the server in the container")
+    finally:
+        process.terminate()
+        process.wait(DEADLINE)
+
+
 # --- what podman does later ---
 
 def test_a_second_network_is_no_way_out(world, sandgate, podmans):
@@ -415,6 +441,15 @@ def test_an_image_that_is_not_there_is_said_by_podman(run, sandgate):
     done = run("--net", "deny", image="localhost/nosuch")
     assert done.status == 125 and "Error: " in done.err and "podman says above why" in done.err, done
     assert rows(sandgate) == []
+
+
+def test_a_machine_without_podman_is_told_the_package(world, sandgate):
+    hidden = ("mount --bind /dev/null /usr/bin/podman; exec setpriv --reuid 1000 --regid 1000 --clear-groups "
+              "\"$0\" run --engine podman --image guest -- true")
+    done = world.machine.run(["unshare", "--mount", "--propagation", "private", "sh", "-c", hidden, sandgate.path],
+                             "root", cwd="/", env=world.machine.environment("dev"))
+    assert done.returncode == 125, done
+    assert done.stderr == "sandgate: podman is not installed; apt-get install podman\n", done
 
 
 def test_an_image_has_to_be_named(sandgate):
