@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * container: whose endpoint it is that joins. libnetwork does not say, so dockerd is asked, by its API.
+ * container: whose endpoint it is that joins. libnetwork does not say, so dockerd is asked, by its
+ * API.
  */
 #ifndef SG_DOCKER_CONTAINER_H
 #define SG_DOCKER_CONTAINER_H
@@ -17,9 +18,9 @@ struct docker_container {
 };
 
 /*
- * Asks the dockerd that listens on `socket`, which must be root's. 0; 1 when it does not answer within
- * seconds, as while it starts, when it starts containers before it answers anybody; -1 with the
- * message.
+ * Asks the dockerd that listens on `socket`, which must be root's. 0; 1 when it does not answer
+ * within seconds, as while it starts, when it starts containers before it answers anybody; -1 with
+ * the message.
  */
 int docker_container_find(const char *socket, const char *network, const char *endpoint,
 			  struct docker_container *out, struct err *e) sg_must_check;

@@ -43,7 +43,7 @@ static char *read_text(int proc, const char *path, size_t *n)
 	return text;
 }
 
-/* proc(5): field 22 of stat, after the name in its brackets: clock ticks since the machine began. */
+/* proc(5): field 22 of stat, after the name in brackets: clock ticks since the machine began. */
 static bool read_began(int proc, struct timespec *out)
 {
 	size_t n;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * daemon: the dockerd that asks, looked at by way of /proc: where its network is, and whom it asks the
- * names that containers ask it.
+ * daemon: the dockerd that asks, looked at by way of /proc: where its network is, and whom it asks
+ * the names that containers ask it.
  */
 #ifndef SG_DOCKER_DAEMON_H
 #define SG_DOCKER_DAEMON_H

@@ -2,10 +2,10 @@
 /*
  * dns_way: whether dockerd asks the names of containers past the gate. Pure.
  *
- * The name server that dockerd has in a container's namespace, 127.0.0.11, passes on what it does not
- * know: from the container's namespace, where the gate answers, but to a loopback address of its
- * resolv.conf from the host's. `dns` of daemon.json, or --dns, takes the place of resolv.conf and is
- * always asked from the container's.
+ * The name server that dockerd has in a container's namespace, 127.0.0.11, passes on what it does
+ * not know: from the container's namespace, where the gate answers, but to a loopback address of
+ * its resolv.conf from the host's. `dns` of daemon.json, or --dns, takes the place of resolv.conf
+ * and is always asked from the container's.
  */
 #ifndef SG_DOCKER_DNS_WAY_H
 #define SG_DOCKER_DNS_WAY_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * driver: docker's remote network driver: each container of a network of its own kind stands behind a
- * gate of its own.
+ * driver: docker's remote network driver: each container of a network of its own kind stands behind
+ * a gate of its own.
  *
  *	driver.c	the process: its socket, its loop, what it finds when it starts
  *	requests.c	the table of what dockerd asks
@@ -11,8 +11,8 @@
  *	container.c, daemon.c	what dockerd has to be asked, and looked at for
  *	http.c, job.c	how requests come in, and work that waits is done
  *
- * The driver holds no part of a gate: each is a supervisor, a process of its own, that a driver which
- * ends or is replaced leaves as it is.
+ * The driver holds no part of a gate: each is a supervisor, a process of its own, that a driver
+ * which ends or is replaced leaves as it is.
  */
 #ifndef SG_DOCKER_DRIVER_H
 #define SG_DOCKER_DRIVER_H

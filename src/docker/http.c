@@ -4,8 +4,8 @@
  *
  * libmicrohttpd reads and writes, in this process's one thread: its epoll descriptor is watched by
  * the loop. A call begins with its head, collects its body, and is then given to the driver. One
- * that the driver has not answered when its function returns is suspended: nothing more is read from
- * its connection until the answer is there. The call is freed when libmicrohttpd says that the
+ * that the driver has not answered when its function returns is suspended: nothing more is read
+ * from its connection until the answer is there. The call is freed when libmicrohttpd says that the
  * request is over, which for a suspended one is never before it is answered.
  */
 #include "docker/http.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * job: work that waits, in a process of its own: making a gate, ending one. The driver answers others
- * meanwhile, and the supervisor that the work leaves behind holds nothing of the driver's.
+ * job: work that waits, in a process of its own: making a gate, ending one. The driver answers
+ * others meanwhile, and the supervisor that the work leaves behind holds nothing of the driver's.
  */
 #ifndef SG_DOCKER_JOB_H
 #define SG_DOCKER_JOB_H
@@ -19,8 +19,8 @@ enum { DOCKER_RESULT_MAX = 1024 };
 typedef int docker_work_fn(void *ctx, void *result, struct err *e);
 
 /*
- * In the driver, when the child has ended: `rc` is what the work returned, with the message. What the
- * child says is of the driver's own program, and read dockerd's octets.
+ * In the driver, when the child has ended: `rc` is what the work returned, with the message. What
+ * the child says is of the driver's own program, and read dockerd's octets.
  */
 typedef void docker_done_fn(void *ctx, int rc, const void *result, const struct err *e);
 

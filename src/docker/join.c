@@ -2,16 +2,16 @@
 /*
  * Theory of operation.
  *
- * dockerd asks for the device of a container before the container's network namespace exists (20.10),
- * or after (later ones); what the answer names it moves there itself, with the addresses that its
- * IPAM gave. So the gate is made with the end of its link in this namespace, under a name made from
- * the endpoint's. There it has no address and is down; its other end is the airlock. A container
- * that starts has no other link, or none at all.
+ * dockerd asks for the device of a container before the container's network namespace exists
+ * (20.10), or after (later ones); what the answer names it moves there itself, with the addresses
+ * that its IPAM gave. So the gate is made with the end of its link in this namespace, under a name
+ * made from the endpoint's. There it has no address and is down; its other end is the airlock. A
+ * container that starts has no other link, or none at all.
  *
  * Before anything is made it is checked whether dockerd asks names past the gate (daemon.h), and a
- * first job asks dockerd whether the container is on another network as well, which would be another
- * way out. One that is joined later is the supervisor's to see, and so is one of a container that
- * dockerd starts with itself, since then it answers nobody.
+ * first job asks dockerd whether the container is on another network as well, which would be
+ * another way out. One that is joined later is the supervisor's to see, and so is one of a
+ * container that dockerd starts with itself, since then it answers nobody.
  *
  * A second job makes the gate, another one ends it. The endpoint is busy meanwhile, so its record
  * stays.

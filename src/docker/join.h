@@ -6,9 +6,9 @@
 #include "docker/driver.h"
 
 /*
- * NetworkDriver.Join for an endpoint that is not busy: makes the gate, ready before the answer, with
- * the end of its link in this network namespace, from which dockerd moves it. Takes the ports of m.
- * Answers the call, now or later.
+ * NetworkDriver.Join for an endpoint that is not busy: makes the gate, ready before the answer,
+ * with the end of its link in this network namespace, from which dockerd moves it. Takes the ports
+ * of m. Answers the call, now or later.
  */
 void docker_join(struct docker_driver *d, struct docker_endpoint *p, struct docker_message *m,
 		 struct docker_call *c);
@@ -18,9 +18,9 @@ void docker_leave(struct docker_driver *d, struct docker_endpoint *p, bool forge
 		  struct docker_call *c);
 
 /*
- * Puts right what a driver before this one left (`daemon` 0), or a dockerd before that of the process
- * `daemon`: one that was killed tells nobody, and the next one ends its containers without a word to
- * the driver. Ends gates, and waits for that.
+ * Puts right what a driver before this one left (`daemon` 0), or a dockerd before that of the
+ * process `daemon`: one that was killed tells nobody, and the next one ends its containers without
+ * a word to the driver. Ends gates, and waits for that.
  */
 void docker_recover(struct docker_driver *d, pid_t daemon);
 

@@ -2,9 +2,9 @@
 /*
  * message: what dockerd asks a remote network driver, taken apart.
  *
- * Pure. The bodies are JSON, as libnetwork's drivers/remote/api has them. Newer dockerds add keys, so
- * one that is not known is passed over; one that is known has to have its form. What is not asked for
- * by a call stays empty.
+ * Pure. The bodies are JSON, as libnetwork's drivers/remote/api has them. Newer dockerds add keys,
+ * so one that is not known is passed over; one that is known has to have its form. What is not
+ * asked for by a call stays empty.
  */
 #ifndef SG_DOCKER_MESSAGE_H
 #define SG_DOCKER_MESSAGE_H
@@ -60,7 +60,8 @@ struct docker_message {
 };
 
 /*
- * An empty body is an empty message. On an error there is nothing to free. 0 or -1 with the message.
+ * An empty body is an empty message. On an error there is nothing to free. 0 or -1 with the
+ * message.
  */
 int docker_message_parse(struct span body, struct docker_message *out, struct err *e) sg_must_check;
 void docker_message_free(struct docker_message *m);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * routes: the static routes of a container: what its network's prefix would reach directly goes to the
- * gate as well. Without them an address of a neighbour would be asked for on the link, where nobody
- * answers, for seconds; so it is refused at once. Pure.
+ * routes: the static routes of a container: what its network's prefix would reach directly goes to
+ * the gate as well. Without them an address of a neighbour would be asked for on the link, where
+ * nobody answers, for seconds; so it is refused at once. Pure.
  */
 #ifndef SG_DOCKER_ROUTES_H
 #define SG_DOCKER_ROUTES_H

@@ -7,12 +7,12 @@
  *
  *	awaited		the end of the link is where it was left; a timer looks for the namespace at
  *			its path, where the engine mounts it before it makes devices in it
- *	there		what else leads out of it is taken away at once, whenever it comes (ways.h); the
+ *	there		what else leads out of it is taken away at once, when it comes (ways.h); the
  *			folder of the path is watched for the end of the mount's file
  *
- * The device keeps its number when it is moved into an empty namespace, so it is known there; were it
- * another one, the device would be taken away as any other, and the sandbox closed. Nothing of the
- * container's has run when the engine mounts the namespace.
+ * The device keeps its number when it is moved into an empty namespace, so it is known there; were
+ * it another one, the device would be taken away as any other, and the sandbox closed. Nothing of
+ * the container's has run when the engine mounts the namespace.
  *
  * The sandbox ends when it is asked to, or with the file of the namespace.
  */

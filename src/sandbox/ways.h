@@ -3,8 +3,8 @@
  * ways: what else comes to lead out of a sandbox's network namespace while it runs.
  *
  * Such a device is taken away at once, as at the start; where that cannot be, it is told, logged
- * and shown as long as it is there. Whoever makes devices again and again, or takes the link away, ends
- * the sandbox: closed either way. Private to src/sandbox.
+ * and shown as long as it is there. Whoever makes devices again and again, or takes the link away,
+ * ends the sandbox: closed either way. Private to src/sandbox.
  */
 #ifndef SG_SANDBOX_WAYS_H
 #define SG_SANDBOX_WAYS_H
@@ -16,8 +16,8 @@ struct supervisor;
 
 struct ways {
 	int netns; /* the caller's */
-	uint32_t
-		link; /* number in it of the sandbox's end of the link, which may be still to come */
+	/* Number in it of the sandbox's end of the link, which may be still to come. */
+	uint32_t link;
 	struct netns_watch watch; /* `events` is readable when ways_look() is to be called */
 	struct restarts taken;	  /* devices taken away */
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is read of dockerd: a resolv.conf, a daemon.json, a command line, its answers. The first octet
- * says which. A file of servers with one more that is a loopback address is never taken for one
- * without.
+ * What is read of dockerd: a resolv.conf, a daemon.json, a command line, its answers. The first
+ * octet says which. A file of servers with one more that is a loopback address is never taken for
+ * one without.
  */
 #include <stdlib.h>
 #include <string.h>
