@@ -15,6 +15,42 @@ static void write_fixed(char out[PCAPNG_COMMENT_MAX], const char *what, const ch
 	snprintf(out, PCAPNG_COMMENT_MAX, "%s: %s", what, text);
 }
 
+/* ---- fragments ---- */
+
+static void keep_fragment(struct commentator *c, const struct frame *f, const struct tuple *t)
+{
+	struct first_fragment *at = &c->fragment[c->fragments++ % FIRST_FRAGMENTS];
+
+	*at = (struct first_fragment){f->src, f->dst, f->fragment_id, *t};
+}
+
+static bool find_fragment(const struct commentator *c, const struct frame *f, struct tuple *out)
+{
+	for (size_t i = 0; i < FIRST_FRAGMENTS; i++) {
+		const struct first_fragment *at = &c->fragment[i];
+
+		if (at->id != f->fragment_id || !addr_equal(&at->src, &f->src) ||
+		    !addr_equal(&at->dst, &f->dst))
+			continue;
+		*out = at->tuple;
+		return true;
+	}
+	return false;
+}
+
+/* A piece of a packet has the verdict of the first. */
+static bool tuple_of(struct commentator *c, const struct frame *f, bool from_sandbox,
+		     struct tuple *out)
+{
+	if (f->later)
+		return find_fragment(c, f, out);
+	if (!frame_tuple(f, from_sandbox, out))
+		return false;
+	if (f->is_fragment)
+		keep_fragment(c, f, out);
+	return true;
+}
+
 /* ---- verdicts ---- */
 
 static bool is_gate(const struct commentator *c, const struct addr *a)
@@ -90,7 +126,7 @@ static bool comment_packet(struct commentator *c, const struct seen_frame *s, co
 		write_fixed(out, "deny", "malformed packet");
 		return true;
 	}
-	if (!frame_tuple(f, s->from_sandbox, &t)) {
+	if (!tuple_of(c, f, s->from_sandbox, &t)) {
 		strcpy(out, COMMENT_UNDECIDED);
 		return true;
 	}

@@ -19,10 +19,19 @@
 
 #define COMMENT_UNDECIDED "undecided"
 
+enum { FIRST_FRAGMENTS = 64 };
+
 /* What is known of the link, to say of each frame what became of it. */
 struct commentator {
 	struct verdict_table *verdicts; /* borrowed */
 	struct link_facts link;
+	/* The latest packets that came in pieces: of the later ones ports are not known. */
+	struct first_fragment {
+		struct addr src, dst;
+		uint32_t id;
+		struct tuple tuple;
+	} fragment[FIRST_FRAGMENTS];
+	size_t fragments; /* seen; the place of the next is the remainder */
 };
 
 struct seen_frame {

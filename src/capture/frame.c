@@ -44,6 +44,7 @@ static void parse_v4(struct span ip, struct frame *f)
 		return;
 	f->is_fragment = fragment & 0x3fff;
 	f->later = fragment & 0x1fff;
+	f->fragment_id = get16(ip.p + 4);
 	f->transport = (uint32_t)(f->network + header);
 	f->end = (uint32_t)(f->network + length);
 }
@@ -64,6 +65,7 @@ static size_t pass_extensions(struct span ip, size_t length, struct frame *f)
 		if (f->proto == FRAGMENT) {
 			f->is_fragment = get16(p + 2) & 0xfff9;
 			f->later = get16(p + 2) & 0xfff8;
+			memcpy(&f->fragment_id, p + 4, sizeof(f->fragment_id));
 		}
 		at += f->proto == FRAGMENT ? 8 : (p[1] + 1u) * 8u;
 		f->proto = p[0];

@@ -29,6 +29,7 @@ struct frame {
 	uint32_t end;	    /* of the packet; padding of the link may follow */
 	bool is_fragment;   /* ... of several; `later`: not the first of them */
 	bool later;
+	uint32_t fragment_id;
 	struct span octets; /* the whole frame */
 };
 

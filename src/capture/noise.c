@@ -216,9 +216,6 @@ const char *noise_link_service(const struct link_facts *l, const struct frame *f
 {
 	if (f->kind == FRAME_ARP)
 		return "address resolution";
-	/* The first piece has the ports, and what was decided of the packet. */
-	if ((f->kind == FRAME_IPV4 || f->kind == FRAME_IPV6) && !f->malformed && f->later)
-		return "further piece of a packet";
 	/* Of the sandbox's these are noise (RFC 4861, RFC 3810). */
 	if (f->kind == FRAME_IPV6 &&
 	    (icmp_type(f) == LISTENER_REPORT_V2 ||

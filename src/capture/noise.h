@@ -36,7 +36,7 @@ struct link_facts {
 
 /* `to_here`: the frame was addressed to this end of the link and to no other. */
 enum noise noise_of(const struct link_facts *l, const struct frame *f, bool to_here);
-/* Of a frame that passes so far: pieces of packets, ICMP that asks nothing. */
+/* Of a frame that passes so far: ICMP that asks nothing. */
 enum noise noise_at_gate(const struct frame *f);
 const char *noise_text(enum noise n);
 

@@ -465,15 +465,13 @@ void broker_door_rejudge(struct broker_door *d)
 	}
 }
 
-void broker_door_tell(const struct broker_door *d)
+void broker_door_tell(const struct broker_door *d, uint32_t place)
 {
-	for (size_t i = 0; i < GATE_CONNECTIONS_MAX && d->open; i++) {
-		const struct handed *h = &d->handed[i];
-		struct event e = event_of(h, RECORD_ALLOW, REASON_NONE);
+	const struct handed *h = &d->handed[place];
+	struct event e = event_of(h, RECORD_ALLOW, REASON_NONE);
 
-		if (h->state == HANDED_OPEN)
-			journal_tell(d->gate->journal, &e, VERDICT_ALLOW, "requests are seen");
-	}
+	if (h->state == HANDED_OPEN)
+		journal_tell(d->gate->journal, &e, VERDICT_ALLOW, "requests are seen");
 }
 
 int broker_door_connect(struct broker_door *d, int fd, struct err *e)

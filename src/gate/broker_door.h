@@ -54,8 +54,8 @@ uint32_t broker_door_open(const struct broker_door *d);
 /* Cuts those that would not be admitted now; the others name rules of the present ruleset. */
 void broker_door_rejudge(struct broker_door *d);
 
-/* A capture has begun: how it stands with each. */
-void broker_door_tell(const struct broker_door *d);
+/* A capture has begun: how it stands with the one in that place of GATE_CONNECTIONS_MAX, if any. */
+void broker_door_tell(const struct broker_door *d, uint32_t place);
 
 extern const int broker_door_syscalls[];
 

@@ -10,6 +10,7 @@
 #include "gate/flow.h"
 #include "gate/gate.h"
 #include "gate/new_policy.h"
+#include "gate/retell.h"
 #include "io/message_socket.h"
 #include "policy/host_prefixes.h"
 
@@ -150,9 +151,7 @@ static json_t *answer_recorder(void *ctx, const struct request *r)
 	if (fd < 0)
 		return NULL;
 	journal_follow_recorder(g->journal, fd);
-	flows_tell(g->flows);
-	datagrams_tell(g->datagrams);
-	broker_door_tell(g->broker);
+	retell_begin(g->retell);
 	return json_object();
 }
 

@@ -83,15 +83,15 @@ void datagram_flow_note_end(const struct datagram_flow *fl, enum reason why)
 	journal_note(fl->table->gate->journal, &e);
 }
 
-void datagrams_tell(const struct datagrams *d)
+void datagrams_tell(const struct datagrams *d, uint32_t place)
 {
-	for (uint16_t i = 0; i < d->used; i++) {
-		const struct datagram_flow *fl = &d->flow[i];
-		struct event e = datagram_flow_event(fl, RECORD_ALLOW, REASON_NONE);
+	const struct datagram_flow *fl = &d->flow[place];
+	struct event e;
 
-		if (fl->used)
-			journal_tell(d->gate->journal, &e, VERDICT_ALLOW, NULL);
-	}
+	if (place >= d->used || !fl->used)
+		return;
+	e = datagram_flow_event(fl, RECORD_ALLOW, REASON_NONE);
+	journal_tell(d->gate->journal, &e, VERDICT_ALLOW, NULL);
 }
 
 void datagram_flow_end(struct datagram_flow *fl, enum reason why)

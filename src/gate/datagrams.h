@@ -24,8 +24,8 @@ void datagrams_take_echo(struct datagrams *d, const struct packet *p);
 /* Sends what datagrams_take_udp() put together; after each run of packets. */
 void datagrams_flush(struct datagrams *d);
 
-/* A capture has begun: how it stands with each flow. */
-void datagrams_tell(const struct datagrams *d);
+/* A capture has begun: how it stands with the flow in that place of DATAGRAM_FLOWS_MAX, if any. */
+void datagrams_tell(const struct datagrams *d, uint32_t place);
 
 /*
  * Ends every flow that would not be admitted now, and tells the sandbox. The others name the rules

@@ -51,8 +51,11 @@ static void note_allowed(const struct question *qn)
 
 void question_tell_admitted(const struct question *qn)
 {
-	struct event e = allowed(qn);
+	struct event e;
 
+	if (!journal_is_recorded(qn->desk->config.journal))
+		return;
+	e = allowed(qn);
 	journal_tell(qn->desk->config.journal, &e, VERDICT_ALLOW, NULL);
 }
 

@@ -368,10 +368,14 @@ uint32_t flows_sending(const struct flows *f)
 	return n;
 }
 
-void flows_tell(const struct flows *f)
+uint32_t flows_places(const struct flows *f)
 {
-	for (uint32_t i = 0; i < f->used; i++)
-		flow_tell(&f->flow[i]);
+	return f->used;
+}
+
+void flows_tell(const struct flows *f, uint32_t place)
+{
+	flow_tell(&f->flow[place]);
 }
 
 /* ---- start ---- */

@@ -170,8 +170,9 @@ void flows_run_queue(struct flows *f);
  */
 void flows_rejudge(struct flows *f);
 
-/* A capture has begun: how it stands with each. */
-void flows_tell(const struct flows *f);
+/* A capture has begun: how it stands with the flow in a place, of so many that were ever taken. */
+uint32_t flows_places(const struct flows *f);
+void flows_tell(const struct flows *f, uint32_t place);
 
 /* For the modules that move a flow on. */
 static inline const struct name *flow_name(const struct flow *fl)

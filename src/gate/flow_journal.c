@@ -51,20 +51,27 @@ void flow_refuse(struct flow *fl, struct event refusal)
 
 void flow_tell(const struct flow *fl)
 {
-	struct event e = event_of(fl, RECORD_ALLOW);
+	struct event e;
 
+	/* A free place has no gate. */
+	if (fl->state == FLOW_FREE || !journal_is_recorded(fl->gate->journal))
+		return;
+	e = event_of(fl, RECORD_ALLOW);
 	if (fl->state == FLOW_DNS || fl->state == FLOW_PROXY)
 		journal_tell(fl->gate->journal, &e, VERDICT_GATE,
 			     fl->state == FLOW_DNS ? "lookups over TCP" : "proxy port");
-	else if (fl->state != FLOW_FREE)
+	else
 		journal_tell(fl->gate->journal, &e, fl->noted ? VERDICT_ALLOW : VERDICT_PENDING,
 			     fl->noted ? NULL : "the name inside is still to be seen");
 }
 
 void flow_tell_handed_over(const struct flow *fl)
 {
-	struct event e = event_of(fl, RECORD_ALLOW);
+	struct event e;
 
+	if (!journal_is_recorded(fl->gate->journal))
+		return;
+	e = event_of(fl, RECORD_ALLOW);
 	journal_tell(fl->gate->journal, &e, VERDICT_ALLOW, "requests are seen");
 }
 

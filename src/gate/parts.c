@@ -19,6 +19,7 @@
 #include "gate/pipes.h"
 #include "gate/publish.h"
 #include "gate/resolver.h"
+#include "gate/retell.h"
 #include "gate/router_advert.h"
 #include "gate/tunnels.h"
 #include "policy/inspects.h"
@@ -149,12 +150,13 @@ int parts_make(struct gate *g, const struct gate_setup *s, struct err *e)
 	g->datagrams = datagrams_new(g);
 	g->publisher = publisher_new(g, s->door, s->publish, s->n_publish);
 	g->broker = broker_door_new(g);
+	g->retell = retell_new(g);
 	g->tunnels = s->parent ? tunnels_new(g, s->parent) : NULL;
 	g->control = control_new(g, s->control);
 	g->fragments = fragments_new();
 	g->tun = tun_new(g->loop, s->tun, dispatch_packet, dispatch_run_end, g);
-	if (!g->datagrams || !g->publisher || !g->broker || !g->control || !g->tun || !g->fragments ||
-	    (s->parent && !g->tunnels))
+	if (!g->datagrams || !g->publisher || !g->broker || !g->retell || !g->control || !g->tun ||
+	    !g->fragments || (s->parent && !g->tunnels))
 		return err_set(e, "cannot start the gate: no memory");
 	tun_set_mtu(g->tun, s->guest_mtu);
 	return begin_guest(g, s, e);

@@ -645,12 +645,12 @@ json_t *capture_link_report(const struct supervisor *s)
 
 	if (!n)
 		return NULL;
-	return json_pack("{s:b, s:s?, s:I, s:I, s:I, s:I, s:I, s:I, s:s?}", "on",
+	return json_pack("{s:b, s:s?, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s?}", "on",
 			 c->place.folder >= 0, "file", c->now.fd >= 0 ? c->now.path : NULL,
 			 "segments", (json_int_t)c->made, "frames", bounded(n->frames), "octets",
 			 bounded(n->octets), "dropped", bounded(n->dropped), "undecided",
-			 bounded(n->undecided), "keys", bounded(n->keys), "ended",
-			 c->place.folder < 0 && *c->why ? c->why : NULL);
+			 bounded(n->undecided), "verdicts_lost", bounded(n->notes_lost), "keys",
+			 bounded(n->keys), "ended", c->place.folder < 0 && *c->why ? c->why : NULL);
 }
 
 /* ---- the end of the sandbox ---- */

@@ -7,7 +7,8 @@
 #include "sandbox/person.h"
 #include "sandbox/who.h"
 
-static const char *const pcap_numbers[] = {"segments", "frames", "dropped", "undecided"};
+static const char *const pcap_numbers[] = {"segments", "frames", "dropped", "undecided",
+					   "verdicts_lost"};
 
 static json_t *entry_of(const struct supervisor *s, const char *action)
 {

@@ -292,8 +292,7 @@ static void tells_lookups_apart(void **state)
 	assert_string_equal(comment, "gate: allow: a.example");
 }
 
-/* A packet in pieces is judged as one, by the ports of the first; and of ICMP is carried what asks. */
-static void names_what_is_noise_to_the_gate(void **state)
+static void follows_fragments(void **state)
 {
 	tell(IPPROTO_UDP, 4000, FAR, 99, VERDICT_ALLOW, "203.0.113.0/24", 1);
 	v4(SANDBOX, FAR, IPPROTO_UDP, 16, 0x2000);
@@ -302,7 +301,15 @@ static void names_what_is_noise_to_the_gate(void **state)
 	expect_own("allow: 203.0.113.0/24");
 	v4(SANDBOX, FAR, IPPROTO_UDP, 16, 2);
 	length += 16;
-	expect_own("link: further piece of a packet");
+	expect_own("allow: 203.0.113.0/24");
+	/* Of a packet whose first piece was not seen. */
+	octets[FRAME_HEADER + 5] = 78;
+	expect_own("undecided");
+}
+
+/* Of ICMP the gate carries what asks. */
+static void names_what_is_noise_to_the_gate(void **state)
+{
 	v4(SANDBOX, FAR, IPPROTO_ICMP, 8, 0);
 	put((uint8_t[]){3, 3, 0, 0, 0, 0, 0, 0}, 8);
 	expect_own("noise: ICMP that is no echo request");
@@ -482,6 +489,7 @@ int main(void)
 		WITH_TABLE(follows_a_connection),
 		WITH_TABLE(finds_the_proxy_port_by_its_near_end),
 		WITH_TABLE(tells_lookups_apart),
+		WITH_TABLE(follows_fragments),
 		WITH_TABLE(names_what_is_noise_to_the_gate),
 		WITH_TABLE(knows_what_an_error_is_of),
 		WITH_TABLE(knows_what_is_opened_from_outside),

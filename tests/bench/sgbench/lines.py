@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The lines by name, in the order of the table."""
-from . import audit, datagrams, decision, inspected, kept, live, sandboxes, tcp, tls
+from . import audit, capture, datagrams, decision, inspected, kept, live, machine, many, sandboxes, tcp, tls
 
 LINES = {
     "bulk": tcp.bulk,
@@ -16,9 +16,12 @@ LINES = {
     "audit": audit.audit,
     "tls": tls.tls,
     "inspected": inspected.inspected,
+    "pcap": capture.capture,
+    "vm": machine.machine,
     "create": sandboxes.create,
     "exec": kept.run_inside,
     "ls": kept.listing,
     "memory": sandboxes.memory,
+    "many": many.many,
     "fair": sandboxes.fair,
 }
