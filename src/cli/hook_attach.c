@@ -17,6 +17,7 @@
 #include "sandbox/name_list.h"
 #include "sandbox/netns.h"
 #include "sandbox/netns_claim.h"
+#include "sandbox/netns_number.h"
 #include "sandbox/resolver_place.h"
 #include "sandbox/trusted_file.h"
 
@@ -171,6 +172,24 @@ static int check_same_policy(const char *name, const struct policy *p, struct er
 			      name);
 }
 
+/* Root that comes into a namespace which once had a link to the host (netns_number.h). */
+static int check_comer(const struct container *c, struct err *e)
+{
+	struct netns_watch w;
+	int own, netns = netns_open_pid(c->state->pid, &own, e), rc;
+
+	if (netns < 0)
+		return -1;
+	rc = netns_watch_open(netns, &w, e);
+	if (rc == 0) {
+		rc = netns_number_check(&w.ask, netns, own, e);
+		netns_watch_close(&w);
+	}
+	close(netns);
+	close(own);
+	return rc < 0 ? -1 : 0;
+}
+
 /* 0 when a gate is to be put before it, 1 when that is there, -1 with the message. */
 static int look_for_gate(const struct container *c, const struct policy *p, struct err *e)
 {
@@ -178,6 +197,8 @@ static int look_for_gate(const struct container *c, const struct policy *p, stru
 	int found = netns_claim_find(c->netns, name, e);
 
 	if (found < 0)
+		return -1;
+	if (found && c->network.admin && check_comer(c, e))
 		return -1;
 	if (found)
 		return check_same_policy(name, p, e) ? -1 : 1;
@@ -238,6 +259,7 @@ static int attach(const struct container *c, const struct sources *sources,
 		.sources = sources,
 		.others = AIRLOCK_OTHERS_REMOVED,
 		.engine_takes = true,
+		.without_admin = !c->network.admin,
 	};
 
 	choose_name(c, wanted);

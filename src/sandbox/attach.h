@@ -49,6 +49,9 @@ struct attach_request {
 	 * its place for a moment.
 	 */
 	bool engine_takes;
+	/* What runs in it never gets CAP_NET_ADMIN, although `alive` has it still: a container's
+	 * first process before it becomes that. */
+	bool without_admin;
 	bool quiet;		     /* say nothing on standard error when it went well */
 	struct capture_request pcap; /* from the first frame on */
 };

@@ -199,6 +199,25 @@ static int read_network(const json_t *namespace, struct oci_network *out, struct
 	return 0;
 }
 
+/* A list that is not there, or no list, is no promise. */
+static bool may_admin(const json_t *config)
+{
+	const json_t *process = json_object_get(config, "process");
+	const json_t *bounds =
+		json_object_get(json_object_get(process, "capabilities"), "bounding");
+	json_t *one;
+	size_t i;
+
+	json_array_foreach(bounds, i, one)
+	{
+		const char *name = json_string_value(one);
+
+		if (!name || strcmp(name, "CAP_NET_ADMIN") == 0)
+			return true;
+	}
+	return !json_is_array(bounds);
+}
+
 int oci_network_parse(struct span config, struct oci_network *out, struct err *e)
 {
 	json_t *root = load(config, "the container's configuration", e);
@@ -207,7 +226,7 @@ int oci_network_parse(struct span config, struct oci_network *out, struct err *e
 	size_t i;
 	int rc = root ? 0 : -1;
 
-	*out = (struct oci_network){.kind = OCI_NETWORK_HOST};
+	*out = (struct oci_network){.kind = OCI_NETWORK_HOST, .admin = may_admin(root)};
 	json_array_foreach(list, i, one)
 	{
 		const char *type = json_string_value(json_object_get(one, "type"));

@@ -54,6 +54,7 @@ enum oci_network_kind {
 struct oci_network {
 	enum oci_network_kind kind;
 	pid_t of;
+	bool admin; /* what runs in the container may have, or get, CAP_NET_ADMIN */
 };
 
 int oci_network_parse(struct span config, struct oci_network *out, struct err *e) sg_must_check;

@@ -251,6 +251,24 @@ report(hit=[a for a in ("10.89.0.1", "10.88.0.1", "192.168.77.2") if try_dial(a,
         wait_until(lambda: not rows(root), what="the sandbox's end")
 
 
+def test_a_network_of_roots_and_rights_over_it_do_not_go_together(world, sandgate, podmans):
+    """A namespace that had a link to the host knows it by a number, and CAP_NET_ADMIN makes devices there."""
+    root = sandgate.as_person("root")
+    podman = podmans.setdefault((world, "root"), Podman(world, sandgate.path, "root"))
+    done = podman.try_run("run", "--rm", "--cap-add=NET_ADMIN", *annotated("a.example.com"), "guest", "echo", "it runs")
+    assert done.returncode != 0 and not done.stdout and "--network none" in done.stderr, done
+    assert podman.run("run", "--rm", "--network=none", "--cap-add=NET_ADMIN", *annotated("a.example.com"), "guest",
+                      "echo", "it runs") == "it runs"
+    try:
+        start(podman, *annotated("a.example.com"), name="box")
+        done = podman.try_run("run", "--rm", "--network=container:box", "--cap-add=NET_ADMIN",
+                              *annotated("a.example.com"), "guest", "echo", "it runs")
+        assert done.returncode != 0 and not done.stdout and "CAP_NET_ADMIN" in done.stderr, done
+    finally:
+        podman.remove("box")
+        wait_until(lambda: not rows(root), what="the sandbox's end")
+
+
 def test_podmans_own_clean_up_leaves_nothing(world, sandgate, podmans):
     """netavark takes eth0 away by its name: it finds one, and takes its rules away as well."""
     root = sandgate.as_person("root")

@@ -141,6 +141,29 @@ static void the_network_of_another_is_told_from_its_own(void **state)
 	assert_int_equal(n.kind, OCI_NETWORK_HOST);
 }
 
+static bool admin(const char *process)
+{
+	struct oci_network n;
+	struct err e;
+	char text[512];
+
+	snprintf(text, sizeof(text), "{\"linux\":{}%s}", process);
+	assert_int_equal(oci_network_parse(span_of_string(text), &n, &e), 0);
+	return n.admin;
+}
+
+static void rights_over_the_network_are_there_unless_they_are_not(void **state)
+{
+	assert_false(admin(",\"process\":{\"capabilities\":{\"bounding\":[\"CAP_CHOWN\"]}}"));
+	assert_false(admin(",\"process\":{\"capabilities\":{\"bounding\":[]}}"));
+	assert_true(admin(",\"process\":{\"capabilities\":{\"bounding\":[\"CAP_CHOWN\","
+			  "\"CAP_NET_ADMIN\"]}}"));
+	assert_true(admin(",\"process\":{\"capabilities\":{\"bounding\":[12]}}"));
+	assert_true(admin(",\"process\":{\"capabilities\":{}}"));
+	assert_true(admin(",\"process\":{}"));
+	assert_true(admin(""));
+}
+
 /* --- its image --- */
 
 static void the_image_is_found_by_its_container(void **state)
@@ -180,6 +203,7 @@ int main(void)
 		cmocka_unit_test(a_state_that_cannot_be_one_is_refused),
 		cmocka_unit_test(a_long_annotation_is_refused),
 		cmocka_unit_test(the_network_of_another_is_told_from_its_own),
+		cmocka_unit_test(rights_over_the_network_are_there_unless_they_are_not),
 		cmocka_unit_test(the_image_is_found_by_its_container),
 		cmocka_unit_test(an_image_with_our_annotations_is_known),
 	};
