@@ -3,6 +3,7 @@
 clients that people have, and by the kernel itself, over the frame sockets of `sandgate vm-net`."""
 
 import os
+import re
 import signal
 import socket
 import stat
@@ -256,9 +257,10 @@ def test_systemd_networkd(guest, needs):
         assert "mtu 1500" in machine.ok(["ip", "link", "show", "eth0"])
 
         def lease():
-            folder = "/run/systemd/netif/links"
-            return "".join(open(f"{folder}/{name}", encoding="ascii").read() for name in os.listdir(folder))
-        wait_until(lambda: GATE4 in machine.place.call(lease) and GATE6 in machine.place.call(lease), 30,
+            folder, index = "/run/systemd/netif/links", socket.if_nametoindex("eth0")
+            with open(f"{folder}/{index}", encoding="ascii") as f:
+                return f.read()
+        wait_until(lambda: {GATE4, GATE6} <= set(re.split(r"[\s=]", machine.place.call(lease))), 30,
                    "resolvers of both families")
     finally:
         daemon.kill()
