@@ -22,9 +22,9 @@ struct podman_request {
 	bool rootless;		  /* a person's podman: they have their uid and gid inside */
 	unsigned gid;
 	bool terminal; /* input and output are one */
-	/* Descriptors of podman's, one after the other from 3 on: the socket to `start`, and `start`. */
 };
 
+/* Descriptors of podman's, one after the other from 3 on: the socket to `start`, and `start`. */
 enum { PODMAN_FD_SOCKET = 3, PODMAN_FD_START, PODMAN_FDS_END };
 
 /* NULL-terminated; free with name_list_free(). NULL with the message. */
