@@ -210,8 +210,10 @@ static int plan_with(struct supervisor *s, const struct qemu_words *q, const cha
 	struct err why;
 	bool kvm = kvm_check(&why) == 0;
 
-	if (!kvm && !q->accel && !s->options->quiet)
+	if (!kvm && !q->accel && !s->options->quiet) {
+		err_prefix(&why, "the machine is emulated, which is slow");
 		supervisor_say(&why);
+	}
 	if (open_button(s->engine.own, e) || make_line(s, q, kvm, e))
 		return EXIT_SANDGATE;
 	return plan_inside(s, q, kvm, cwd, e);
