@@ -231,6 +231,18 @@ static int make_own(struct supervisor *s, struct err *e)
 	return 0;
 }
 
+static int plan_words(struct supervisor *s, const struct qemu_words *q, const char *cwd,
+		      struct err *e)
+{
+	if (check_image(s->options, cwd, e))
+		return EXIT_USAGE;
+	if (q->ro || q->rw)
+		return plan_with(s, q, cwd, e);
+	err_set(e,
+		"--engine qemu: nothing to start from; name a disk with --image, or -- -kernel FILE");
+	return EXIT_USAGE;
+}
+
 static int plan(struct supervisor *s, const char *cwd, struct err *e)
 {
 	const struct run_options *o = s->options;
@@ -246,15 +258,9 @@ static int plan(struct supervisor *s, const char *cwd, struct err *e)
 
 	if (make_own(s, e))
 		return EXIT_SANDGATE;
-	if (qemu_words_read(&r, &q, e) || check_image(o, cwd, e))
+	if (qemu_words_read(&r, &q, e))
 		return EXIT_USAGE;
-	if (q.ro || q.rw)
-		status = plan_with(s, &q, cwd, e);
-	else
-		status = err_set(e,
-				 "--engine qemu: nothing to start from; name a disk with --image, "
-				 "or -- -kernel FILE"),
-		status = EXIT_USAGE;
+	status = plan_words(s, &q, cwd, e);
 	qemu_words_free(&q);
 	return status;
 }
