@@ -140,9 +140,9 @@ static bool rotate(struct recorder *r)
 
 /* ---- frames ---- */
 
-static bool may_wait(struct recorder *r)
+static bool may_wait(struct recorder *r, int64_t ms)
 {
-	mono_t until = mono_add_ms(r->block_at, RECORDER_PATIENCE_MS);
+	mono_t until = mono_add_ms(r->block_at, ms);
 
 	if (r->stopping || packet_ring_next_ready(r->ring) || !mono_before(mono_now(), until))
 		return false;
@@ -201,7 +201,8 @@ static bool take_frame(struct recorder *r, const struct ring_frame *f)
 	struct frame parsed;
 
 	frame_parse(f->octets, &parsed);
-	if (!comment_make(&r->commentator, &seen, &parsed, comment) && may_wait(r))
+	if (!comment_make(&r->commentator, &seen, &parsed, comment) &&
+	    may_wait(r, RECORDER_PATIENCE_MS))
 		return false;
 	if (f->open)
 		checksum_complete(&parsed, f->open);
@@ -232,6 +233,9 @@ static bool take_block(struct recorder *r)
 	int error;
 
 	begin_block(r);
+	/* A key of TLS 1.2 is made when the frames that it opens are under way already. */
+	if (r->keys.fd >= 0 && may_wait(r, RECORDER_KEYS_MS))
+		return false;
 	while (packet_ring_look(r->ring, &f)) {
 		if (is_beyond_stop(r, &f)) {
 			recorder_end(r, "asked", NULL);

@@ -27,6 +27,9 @@
  */
 enum { RECORDER_PATIENCE_MS = 50 };
 
+/* With keys each block is written so much later, so that they stand before what they open. */
+enum { RECORDER_KEYS_MS = 250 };
+
 struct recorder {
 	const struct recorder_setup *setup;
 	struct recorder_counters *counters;
