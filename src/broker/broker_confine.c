@@ -44,8 +44,6 @@ static const struct confine_call conditional[] = {
 	{SCMP_SYS(fcntl), 1, F_DUPFD_CLOEXEC},
 };
 
-enum { CALLS_MAX = 128 };
-
 /* To what the process may have: descriptors for connections, locked memory for secrets. */
 static int raise_limit(int resource, const char *name, struct err *e)
 {
@@ -74,15 +72,9 @@ int broker_confine_early(int control, int wake, pid_t supervisor, struct err *e)
 int broker_confine_fully(struct err *e)
 {
 	static const struct confine_files none = {0};
-	struct confine_call calls[CALLS_MAX];
-	size_t n = 0;
 
 	if (confine_files(&none, e) != 0)
 		return -1;
-	for (size_t i = 0; i < sg_array_len(conditional); i++)
-		calls[n++] = conditional[i];
-	for (size_t i = 0; i < sg_array_len(allowed); i++)
-		for (const int *c = allowed[i]; *c != -1 && n < CALLS_MAX; c++)
-			calls[n++] = (struct confine_call){*c, CONFINE_ANY, 0};
-	return confine_calls(calls, n, e);
+	return confine_listed_calls(conditional, sg_array_len(conditional), allowed,
+				    sg_array_len(allowed), e);
 }

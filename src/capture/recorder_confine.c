@@ -42,8 +42,6 @@ static const struct confine_call conditional[] = {
 	{SCMP_SYS(fcntl), 1, F_DUPFD_CLOEXEC},
 };
 
-enum { CALLS_MAX = 64 };
-
 int recorder_confine_early(const struct recorder_setup *s, struct err *e)
 {
 	const int keep[] = {s->control, s->socket, s->file, s->verdicts, s->keys};
@@ -59,15 +57,9 @@ int recorder_confine_early(const struct recorder_setup *s, struct err *e)
 int recorder_confine_fully(struct err *e)
 {
 	static const struct confine_files none = {0};
-	struct confine_call calls[CALLS_MAX];
-	size_t n = 0;
 
 	if (confine_files(&none, e) != 0)
 		return -1;
-	for (size_t i = 0; i < sg_array_len(conditional); i++)
-		calls[n++] = conditional[i];
-	for (size_t i = 0; i < sg_array_len(allowed); i++)
-		for (const int *c = allowed[i]; *c != -1 && n < CALLS_MAX; c++)
-			calls[n++] = (struct confine_call){*c, CONFINE_ANY, 0};
-	return confine_calls(calls, n, e);
+	return confine_listed_calls(conditional, sg_array_len(conditional), allowed,
+				    sg_array_len(allowed), e);
 }

@@ -266,3 +266,17 @@ int confine_calls(const struct confine_call *calls, size_t n, struct err *e)
 			       strerror(-error));
 	return 0;
 }
+
+int confine_listed_calls(const struct confine_call *calls, size_t n, const int *const *lists,
+			 size_t n_lists, struct err *e)
+{
+	struct confine_call all[CONFINE_LISTED_MAX];
+	size_t n_all = 0;
+
+	for (size_t i = 0; i < n && n_all < CONFINE_LISTED_MAX; i++)
+		all[n_all++] = calls[i];
+	for (size_t i = 0; i < n_lists; i++)
+		for (const int *c = lists[i]; *c != -1 && n_all < CONFINE_LISTED_MAX; c++)
+			all[n_all++] = (struct confine_call){*c, CONFINE_ANY, 0};
+	return confine_calls(all, n_all, e);
+}

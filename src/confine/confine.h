@@ -63,4 +63,12 @@ struct confine_call {
 /* To end, and to go on after a signal, is always permitted. */
 int confine_calls(const struct confine_call *calls, size_t n, struct err *e) sg_must_check;
 
+/*
+ * The same for calls that each module declares for itself: lists of numbers that end with -1,
+ * CONFINE_LISTED_MAX calls in all with those of `calls`.
+ */
+enum { CONFINE_LISTED_MAX = 128 };
+int confine_listed_calls(const struct confine_call *calls, size_t n, const int *const *lists,
+			 size_t n_lists, struct err *e) sg_must_check;
+
 #endif
