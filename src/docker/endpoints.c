@@ -50,21 +50,15 @@ static void forget(struct docker_endpoints *l, struct docker_endpoint *p)
 
 /* --- the files --- */
 
-static json_t *address_json(const struct docker_address *a)
-{
-	char text[DOCKER_ADDRESS_TEXT_MAX];
-
-	return json_string(a->given ? docker_address_format(a, text) : "");
-}
-
 static json_t *to_json(const struct docker_endpoint *p)
 {
 	char mac[DOCKER_MAC_TEXT_SIZE];
 
 	return json_pack("{s:s, s:s, s:o, s:o, s:s, s:s, s:s, s:O*}", "state",
-			 state_names[p->state], "network", p->network, "v4", address_json(&p->v4),
-			 "v6", address_json(&p->v6), "mac", docker_mac_format(p->mac, mac),
-			 "sandbox", p->sandbox, "key", p->key, "ports", p->ports);
+			 state_names[p->state], "network", p->network, "v4",
+			 docker_store_address(&p->v4), "v6", docker_store_address(&p->v6), "mac",
+			 docker_mac_format(p->mac, mac), "sandbox", p->sandbox, "key", p->key,
+			 "ports", p->ports);
 }
 
 static const char *text_of(const json_t *value, const char *key)
@@ -84,19 +78,14 @@ static bool read_state(const char *name, enum docker_endpoint_state *out)
 	return false;
 }
 
-static bool read_address(const char *s, struct docker_address *out)
-{
-	return !*s || docker_address_parse(s, out);
-}
-
 static bool from_json(const json_t *value, struct docker_endpoint *p)
 {
 	const char *network = text_of(value, "network"), *sandbox = text_of(value, "sandbox"),
 		   *key = text_of(value, "key");
 
 	if (!read_state(text_of(value, "state"), &p->state) || !docker_id_valid(network) ||
-	    !read_address(text_of(value, "v4"), &p->v4) ||
-	    !read_address(text_of(value, "v6"), &p->v6) ||
+	    !docker_store_read_address(value, "v4", &p->v4) ||
+	    !docker_store_read_address(value, "v6", &p->v6) ||
 	    !docker_mac_parse(text_of(value, "mac"), p->mac) ||
 	    (*sandbox && !sandbox_name_valid(sandbox)) || strlen(key) >= sizeof(p->key) ||
 	    (p->state != ENDPOINT_MADE && !*sandbox))

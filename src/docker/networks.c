@@ -46,25 +46,11 @@ static int put(struct docker_networks *l, struct docker_network *n, struct err *
 
 /* --- the files --- */
 
-static json_t *address_json(const struct docker_address *a)
-{
-	char text[DOCKER_ADDRESS_TEXT_MAX];
-
-	return json_string(a->given ? docker_address_format(a, text) : "");
-}
-
 static json_t *to_json(const struct docker_network *n)
 {
 	return json_pack("{s:s, s:s*, s:o, s:o}", "policy", n->policy, "pcap", n->pcap,
-			 "gateway_v4", address_json(&n->gateway_v4), "gateway_v6",
-			 address_json(&n->gateway_v6));
-}
-
-static bool read_address(const json_t *value, const char *key, struct docker_address *out)
-{
-	const char *s = json_string_value(json_object_get(value, key));
-
-	return s && (!*s || docker_address_parse(s, out));
+			 "gateway_v4", docker_store_address(&n->gateway_v4), "gateway_v6",
+			 docker_store_address(&n->gateway_v6));
 }
 
 static int from_json(const json_t *value, struct docker_network *n, struct err *e)
@@ -72,8 +58,8 @@ static int from_json(const json_t *value, struct docker_network *n, struct err *
 	const char *policy = json_string_value(json_object_get(value, "policy"));
 	const char *pcap = json_string_value(json_object_get(value, "pcap"));
 
-	if (!policy || !read_address(value, "gateway_v4", &n->gateway_v4) ||
-	    !read_address(value, "gateway_v6", &n->gateway_v6))
+	if (!policy || !docker_store_read_address(value, "gateway_v4", &n->gateway_v4) ||
+	    !docker_store_read_address(value, "gateway_v6", &n->gateway_v6))
 		return err_set(e, "it is not what the driver writes of a network");
 	n->policy = strdup(policy);
 	n->pcap = pcap ? strdup(pcap) : NULL;

@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "docker/message.h"
 #include "sandbox/private_dir.h"
 #include "sandbox/state_dir.h"
 
@@ -167,4 +166,18 @@ int docker_store_each(int folder, docker_store_fn *fn, void *ctx, struct err *e)
 		rc = each_file(folder, entry->d_name, fn, ctx, e);
 	closedir(d);
 	return rc;
+}
+
+json_t *docker_store_address(const struct docker_address *a)
+{
+	char text[DOCKER_ADDRESS_TEXT_MAX];
+
+	return json_string(a->given ? docker_address_format(a, text) : "");
+}
+
+bool docker_store_read_address(const json_t *value, const char *key, struct docker_address *out)
+{
+	const char *s = json_string_value(json_object_get(value, key));
+
+	return s && (!*s || docker_address_parse(s, out));
 }

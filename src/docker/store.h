@@ -10,7 +10,7 @@
 
 #include <jansson.h>
 
-#include "base/err.h"
+#include "docker/message.h"
 
 enum { DOCKER_STORE_VERSION = 1 };
 
@@ -32,5 +32,9 @@ int docker_store_remove(int folder, const char *id, struct err *e) sg_must_check
  */
 typedef int docker_store_fn(void *ctx, const char *id, const json_t *value, struct err *e);
 int docker_store_each(int folder, docker_store_fn *fn, void *ctx, struct err *e) sg_must_check;
+
+/* An address as a file has it, "" for none. */
+json_t *docker_store_address(const struct docker_address *a);
+bool docker_store_read_address(const json_t *value, const char *key, struct docker_address *out);
 
 #endif
