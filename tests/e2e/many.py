@@ -16,9 +16,10 @@ import subprocess
 import threading
 
 from engines.engine import supervisor_of
+from internet.machine import RUNTIME
 from internet.netns import Place
 from machine_link import GATE_MAC, OWN4, OWN_MAC, VmNet
-from program import descendants, holds, ns_of, read_proc
+from program import descendants, holds, ns_of, read_proc, wait_until
 
 KINDS_OF_NS = ("net", "mnt", "pid", "user", "ipc", "uts", "cgroup")
 
@@ -46,9 +47,17 @@ class One:
         return supervisor_of(self.machine, self.person, self.name)
 
     def gate(self):
-        host = ns_of(self.supervisor(), "net")
-        return next(pid for pid in descendants(self.supervisor()) if holds(pid, "tun") and
-                    ns_of(pid, "net") == host and "frames" not in read_proc(pid, "comm"))
+        """Waited for: what starts in the background of a command comes after it."""
+        supervisor = self.supervisor()
+        host, found = ns_of(supervisor, "net"), []
+
+        def is_there():
+            found[:] = [pid for pid in descendants(supervisor) if pid != supervisor and
+                        ns_of(pid, "net") == host and holds(pid, "tun") and
+                        "frames" not in read_proc(pid, "comm")]
+            return found
+        wait_until(is_there, 120, f"the gate of {self.name}")
+        return found[0]
 
     def ok(self, *argv, **options):
         done = self.sandgate(*argv, **options)
@@ -57,10 +66,10 @@ class One:
 
 
 class Bwrap(One):
-    """`sandgate run`; the shell inside ends when its input does."""
+    """`sandgate run`; the shell inside asks when it is told to, and ends when its input does."""
 
     def make(self):
-        script = _say(self.many.address, self.many.port) + "; read end"
+        script = f"read go; {_say(self.many.address, self.many.port)}; read end"
         self.process = self.machine.popen(
             [self.sandgate.path, "run", "--quiet", *self.only, *self.words(), "--", "bash", "-c", script],
             self.person, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -70,6 +79,8 @@ class Bwrap(One):
         return ()
 
     def answers(self):
+        self.process.stdin.write("go\n")
+        self.process.stdin.flush()
         ready = select.select([self.process.stdout], [], [], 120)[0]
         return bool(ready) and self.process.stdout.readline() == "ping\n"
 
@@ -188,7 +199,7 @@ class _Container(Bwrap):
     def make(self):
         policy = f"{self.machine.new_work(self.person)}/policy.yaml"
         self.machine.write(policy, f"network: deny\nallow: ['{self.only[1]}']\n", self.person)
-        script = _say(self.many.address, self.many.port) + "; read end"
+        script = f"read go; {_say(self.many.address, self.many.port)}; read end"
         self.process = self.many.podman[self.person].popen(
             "run", "--rm", "--interactive", "--name", self.name, "--network", "none",
             f"--annotation=sandgate.policy={policy}", f"--annotation=sandgate.name={self.name}", "guest",
@@ -196,7 +207,12 @@ class _Container(Bwrap):
             text=True, start_new_session=True)
 
     def supervisor(self):
+        wait_until(lambda: self.machine.exists(f"{self.registry}/{self.name}/control"), 120, "the sandbox")
         return supervisor_of(self.machine, self.person, self.name)
+
+    @property
+    def registry(self):
+        return f"{RUNTIME[self.person] if self.person != 'root' else '/run'}/sandgate"
 
 
 class PodmanRootless(_Container):
@@ -220,7 +236,7 @@ class DockerOne(_Container):
         self.machine.write(policy, f"network: deny\nallow: ['{self.only[1]}']\n")
         docker.ok("network", "create", "-d", "sandgate", "-o", f"policy={policy}", "--subnet",
                   "192.0.0.0/29", "--gateway", "192.0.0.1", self.name)
-        script = _say(self.many.address, self.many.port) + "; read end"
+        script = f"read go; {_say(self.many.address, self.many.port)}; read end"
         self.process = docker.popen(
             "run", "--rm", "-i", "--name", self.name, "--network", self.name, "guest", "bash", "-c", script,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -244,6 +260,7 @@ class Many:
         self.address, self.port = address, port
         self.podman, self.docker = podman or {}, docker
         self._lock = threading.Lock()
+        self._device = self.machine.place.call(lambda: os.stat(sandgate.path).st_dev)
         self.begin()
 
     def begin(self):
@@ -278,8 +295,18 @@ class Many:
         alive = {f"{pid} {read_proc(pid, 'cmdline')[:80]}" for pid, start in self._processes.items()
                  if began(pid) == start}
         held = {f"{ns_of(pid, kind)} of {pid} {read_proc(pid, 'cmdline')[:80]}" for pid in all_pids()
-                for kind in KINDS_OF_NS if ns_of(pid, kind) in self._namespaces}
+                for kind in KINDS_OF_NS if ns_of(pid, kind) in self._namespaces and self._is_of_ours(pid)}
         return alive | held
+
+    def _is_of_ours(self, pid):
+        """A number of a namespace is given again, perhaps to somebody else on this computer: it counts with
+        a process that was seen, or that is the program of this world."""
+        if began(pid) in (None, self._processes.get(pid)):
+            return began(pid) is not None
+        try:
+            return os.stat(f"/proc/{pid}/exe").st_dev == self._device
+        except OSError:
+            return False
 
 
 def all_pids():
