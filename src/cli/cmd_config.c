@@ -137,8 +137,8 @@ static char *value_now(size_t key, struct err *e)
 static int note_change(size_t key, const char *before, const char *after, struct err *e)
 {
 	json_t *entry = json_pack("{s:s, s:o, s:s, s:s, s:s}", "action", "sandgate.setting.change",
-				  "who", who_json(person_uid()), "name", settings_key(key), "before",
-				  before, "after", after);
+				  "who", who_json(person_uid()), "name", settings_key(key),
+				  "before", before, "after", after);
 
 	if (entry && host_log_append(entry, e) == 0)
 		return 0;

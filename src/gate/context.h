@@ -34,7 +34,7 @@ struct gate {
 	struct datagrams *datagrams; /* UDP and echo */
 	struct publisher *publisher;
 	struct broker_door *broker;
-	struct retell *retell; /* for a capture that begins */
+	struct retell *retell;	  /* for a capture that begins */
 	struct dhcp_server *dhcp; /* of a machine that configures itself; NULL: there is none */
 	struct router *router;	  /* likewise */
 	struct requests *control;

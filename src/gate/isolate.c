@@ -76,13 +76,12 @@ static const int sanitizer_syscalls[] = {
 };
 
 static const int *const allowed[] = {
-	base_syscalls,		loop_syscalls,		sanitizer_syscalls,
-	tun_syscalls,		pipes_syscalls,		flow_syscalls,
-	handshake_syscalls,	dial_syscalls,		relay_syscalls,
-	datagrams_syscalls,	datagram_io_syscalls,	requests_syscalls,
-	sealed_memory_syscalls, passed_fd_syscalls,	publish_syscalls,
-	resolver_syscalls,	broker_door_syscalls,	message_socket_syscalls, verdicts_syscalls,
-	dhcp_server_syscalls,	router_advert_syscalls,
+	base_syscalls,		loop_syscalls,		 sanitizer_syscalls,   tun_syscalls,
+	pipes_syscalls,		flow_syscalls,		 handshake_syscalls,   dial_syscalls,
+	relay_syscalls,		datagrams_syscalls,	 datagram_io_syscalls, requests_syscalls,
+	sealed_memory_syscalls, passed_fd_syscalls,	 publish_syscalls,     resolver_syscalls,
+	broker_door_syscalls,	message_socket_syscalls, verdicts_syscalls,    dhcp_server_syscalls,
+	router_advert_syscalls,
 };
 
 extern char **environ;

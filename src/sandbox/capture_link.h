@@ -45,12 +45,12 @@ struct capture_link {
 	uint64_t max_mb;
 	uint64_t files;
 	bool keys;
-	uid_t who;     /* asked for it */
-	bool want;     /* another file */
-	char why[24];  /* it has ended, or was asked to: in a word */
+	uid_t who;	/* asked for it */
+	bool want;	/* another file */
+	char why[24];	/* it has ended, or was asked to: in a word */
 	char more[256]; /* and for a person, or empty */
-	unsigned made; /* segments */
-	int to_gate;   /* the end of a socket that the next gate gets, or -1 */
+	unsigned made;	/* segments */
+	int to_gate;	/* the end of a socket that the next gate gets, or -1 */
 	struct capture_segment now, next;
 	struct capture_segment closing[CAPTURE_CLOSING_MAX];
 	struct capture_said said[2];

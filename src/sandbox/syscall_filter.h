@@ -18,7 +18,8 @@
 #include "base/err.h"
 
 struct syscall_filter {
-	int calls, arguments, no_network; /* memory files with BPF as seccomp(2) takes it, at offset 0 */
+	int calls, arguments,
+		no_network; /* memory files with BPF as seccomp(2) takes it, at offset 0 */
 };
 
 /* 0, or -1 with the message and all descriptors -1. */
