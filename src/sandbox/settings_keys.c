@@ -461,19 +461,34 @@ static int read_section(void *context, const struct node *key, const struct node
 	return rc;
 }
 
+static bool copy_list(char *const *from, char ***to)
+{
+	*to = from ? string_list_copy(from) : NULL;
+	return !from || *to;
+}
+
+static bool copy_text(const char *from, char **to)
+{
+	*to = from ? strdup(from) : NULL;
+	return !from || *to;
+}
+
+/* All that settings_free() frees is the copy's own, also of one that could not be finished. */
 static int copy(const struct settings *from, struct settings *to)
 {
+	bool lists, texts;
+
 	*to = *from;
-	to->permissions = from->permissions ? string_list_copy(from->permissions) : NULL;
-	to->anchor_command = from->anchor_command ? string_list_copy(from->anchor_command) : NULL;
-	to->anchor_file = from->anchor_file ? strdup(from->anchor_file) : NULL;
-	if ((from->permissions && !to->permissions) ||
-	    (from->anchor_command && !to->anchor_command) ||
-	    (from->anchor_file && !to->anchor_file)) {
-		settings_free(to);
-		return -1;
-	}
-	return 0;
+	lists = copy_list(from->permissions, &to->permissions) &
+		copy_list(from->anchor_command, &to->anchor_command) &
+		copy_list(from->no_proxy, &to->no_proxy);
+	texts = copy_text(from->anchor_file, &to->anchor_file) &
+		copy_text(from->upstream_proxy, &to->upstream_proxy) &
+		copy_text(from->upstream_proxy_from, &to->upstream_proxy_from);
+	if (lists && texts)
+		return 0;
+	settings_free(to);
+	return -1;
 }
 
 int settings_parse(struct span text, const char *file, enum setting_from from, struct settings *s,

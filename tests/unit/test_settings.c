@@ -107,6 +107,29 @@ static void the_person_goes_before_the_system(void **state)
 	settings_free(&s);
 }
 
+/* Every value that is allocated, over each of two more files: none is shared with what is freed. */
+static void every_value_outlives_a_second_file(void **state)
+{
+	static const char first[] = "defaults:\n  permissions: [install:rust]\n"
+				    "audit:\n  anchor: 'command:/usr/bin/push'\n"
+				    "upstream_proxy: http://proxy.example:3128\n"
+				    "upstream_proxy_from: env:PROXY\n"
+				    "no_proxy: [intern.example]\n";
+	struct settings s = parsed(first);
+	struct err e;
+
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(settings_parse(span_of_string("resolver: [192.0.2.53]\n"), "f",
+						SETTING_PERSON, &s, &e),
+				 0);
+	assert_value(&s, "defaults.permissions", "install:rust");
+	assert_value(&s, "audit.anchor", "command:/usr/bin/push");
+	assert_value(&s, "upstream_proxy", "http://proxy.example:3128");
+	assert_value(&s, "upstream_proxy_from", "env:PROXY");
+	assert_value(&s, "no_proxy", "intern.example");
+	settings_free(&s);
+}
+
 static void what_is_not_understood_is_refused_with_its_place(void **state)
 {
 	static const struct {
@@ -283,6 +306,7 @@ int main(void)
 		cmocka_unit_test(every_setting_is_read),
 		cmocka_unit_test(without_a_file_the_defaults_hold),
 		cmocka_unit_test(the_person_goes_before_the_system),
+		cmocka_unit_test(every_value_outlives_a_second_file),
 		cmocka_unit_test(what_is_not_understood_is_refused_with_its_place),
 		cmocka_unit_test(an_unknown_setting_has_its_nearest),
 		cmocka_unit_test(a_change_leaves_the_other_lines),
