@@ -4,9 +4,13 @@
 #include <errno.h>
 #include <linux/fib_rules.h>
 #include <net/if.h>
+
+/* After that of the C library, which knows how to get along with it. */
+#include <linux/if.h>
 #include <linux/if_addr.h>
 #include <linux/if_link.h>
 #include <linux/ip.h>
+#include <linux/net_namespace.h>
 #include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
 #include <linux/veth.h>
@@ -19,7 +23,12 @@
 const uint8_t link_mac_gate[LINK_MAC_OCTETS] = {0x02, 's', 'g', 0, 0, 1};
 const uint8_t link_mac_sandbox[LINK_MAC_OCTETS] = {0x02, 's', 'g', 0, 0, 2};
 
-enum { NEW = NLM_F_CREATE | NLM_F_EXCL, CARRIER_WAIT_MS = 1000, CARRIER_POLL_NS = 200000 };
+enum {
+	NEW = NLM_F_CREATE | NLM_F_EXCL,
+	CARRIER_WAIT_MS = 1000,
+	STATE_WAIT_MS = 4000,
+	CARRIER_POLL_NS = 200000
+};
 
 static struct ifinfomsg *begin_link(struct nl *n, struct nlmsghdr **h, uint16_t type,
 				    uint16_t flags, uint32_t index, const char *doing)
@@ -96,6 +105,14 @@ void link_up(struct nl *n, uint32_t index)
 	struct ifinfomsg *i = begin_link(n, &h, RTM_NEWLINK, 0, index, "set a device up");
 
 	i->ifi_flags = IFF_UP;
+	i->ifi_change = IFF_UP;
+}
+
+void link_down(struct nl *n, uint32_t index)
+{
+	struct nlmsghdr *h;
+	struct ifinfomsg *i = begin_link(n, &h, RTM_NEWLINK, 0, index, "set a device down");
+
 	i->ifi_change = IFF_UP;
 }
 
@@ -277,9 +294,28 @@ static bool sends(const struct nlmsghdr *h)
 	return carrier && discipline;
 }
 
-int link_await_carrier(struct nl *n, uint32_t index)
+static bool is_told_up(const struct nlmsghdr *h)
 {
-	mono_t until = mono_add_ms(mono_now(), CARRIER_WAIT_MS);
+	const struct nlattr *a;
+
+	mnl_attr_for_each(a, h, sizeof(struct ifinfomsg))
+	{
+		if (mnl_attr_get_type(a) == IFLA_OPERSTATE && mnl_attr_get_payload_len(a) >= 1)
+			return mnl_attr_get_u8(a) == IF_OPER_UP;
+	}
+	return false;
+}
+
+/* One of two states, of which the kernels differ, when there is no carrier. */
+static bool is_told_down(const struct nlmsghdr *h)
+{
+	return !is_told_up(h);
+}
+
+static int await(struct nl *n, uint32_t index, bool (*is_there)(const struct nlmsghdr *h),
+		 int64_t wait_ms)
+{
+	mono_t until = mono_add_ms(mono_now(), wait_ms);
 	struct timespec pause = {.tv_nsec = CARRIER_POLL_NS};
 
 	for (;;) {
@@ -291,10 +327,42 @@ int link_await_carrier(struct nl *n, uint32_t index)
 		h = nl_ask(n, &error);
 		if (!h)
 			return error;
-		if (h->nlmsg_type == RTM_NEWLINK && sends(h))
+		if (h->nlmsg_type == RTM_NEWLINK && is_there(h))
 			return 0;
-		if (!mono_before(mono_now(), until))
+		if (!mono_before(mono_now(), until)) {
+			n->failed = "wait for the link's carrier";
 			return -ETIMEDOUT;
+		}
 		nanosleep(&pause, NULL);
 	}
+}
+
+int link_await_carrier(struct nl *n, uint32_t index)
+{
+	return await(n, index, sends, CARRIER_WAIT_MS);
+}
+
+int link_await_state(struct nl *n, uint32_t index, bool up)
+{
+	return await(n, index, up ? is_told_up : is_told_down, STATE_WAIT_MS);
+}
+
+int link_knows(struct nl *n, int netns)
+{
+	const struct nlattr *a;
+	const struct nlmsghdr *answer;
+	struct nlmsghdr *h = nl_begin(n, RTM_GETNSID, 0, "ask for a namespace's number");
+	int error;
+
+	mnl_nlmsg_put_extra_header(h, sizeof(struct rtgenmsg));
+	mnl_attr_put_u32(h, NETNSA_FD, (uint32_t)netns);
+	answer = nl_ask(n, &error);
+	if (!answer)
+		return error;
+	mnl_attr_for_each(a, answer, sizeof(struct rtgenmsg))
+	{
+		if (mnl_attr_get_type(a) == NETNSA_NSID && mnl_attr_get_payload_len(a) == 4)
+			return (int32_t)mnl_attr_get_u32(a) >= 0;
+	}
+	return 0;
 }

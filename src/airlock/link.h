@@ -54,6 +54,7 @@ void link_add_veth(struct nl *n, const struct link_end *here, const struct link_
 void link_set_mac_and_mtu(struct nl *n, uint32_t index, const uint8_t *mac, uint32_t mtu);
 void link_delete(struct nl *n, uint32_t index);
 void link_up(struct nl *n, uint32_t index);
+void link_down(struct nl *n, uint32_t index);
 /*
  * The device, down and by another name, into the namespace of that descriptor. `wanted` is its index
  * there; where that is its old one, and taken there, the kernel chooses.
@@ -94,5 +95,10 @@ int link_run(struct nl *n, struct err *e) sg_must_check;
  * sent again only after a second. 0, -ETIMEDOUT or another -errno.
  */
 int link_await_carrier(struct nl *n, uint32_t index) sg_must_check;
+/* The same until the kernel has told that the carrier is there, or, after that, that it is gone. */
+int link_await_state(struct nl *n, uint32_t index, bool up) sg_must_check;
+
+/* Whether this namespace has a number for the one of the descriptor: 1, 0 or -errno. */
+int link_knows(struct nl *n, int netns) sg_must_check;
 
 #endif

@@ -22,19 +22,18 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "airlock/airlock_message.h"
 #include "airlock/door_process.h"
 #include "airlock/eth0.h"
-#include "airlock/missing.h"
+#include "airlock/handed.h"
 #include "airlock/sysctl.h"
 #include "airlock/way_out.h"
 #include "confine/confine.h"
 
-enum { KEEPER_TIMEOUT_MS = 5000, INDEX_TRIES = 16, INDEX_HIGH = 1 << 29 };
+enum { KEEPER_TIMEOUT_MS = 5000 };
 
 /* Of the placer's descriptors after confine_detach. */
 enum { FD_KEEPER = CONFINE_KEPT_FD, FD_NETNS };
@@ -42,7 +41,8 @@ enum { FD_KEEPER = CONFINE_KEPT_FD, FD_NETNS };
 struct placer {
 	const struct airlock_plan *plan;
 	struct nl route; /* in the namespace */
-	bool v6;	 /* the namespace has it */
+	struct handed handed;
+	bool v6; /* the namespace has it */
 };
 
 static bool is_own_netns(int netns)
@@ -57,7 +57,7 @@ static int enter(struct placer *l, struct err *e)
 {
 	int error;
 
-	if (l->plan->link == AIRLOCK_NETNS && is_own_netns(FD_NETNS))
+	if (is_own_netns(FD_NETNS))
 		return err_set(e, "that is the network namespace of sandgate itself; a gate has to "
 				  "stand outside of what it holds");
 	if (setns(FD_NETNS, CLONE_NEWNET) < 0)
@@ -75,29 +75,7 @@ static int clear_ways_out(struct placer *l, struct err *e)
 	return way_out_verify(&l->route, l->plan->inbound ? l->plan->inbound->index : 0, e);
 }
 
-/*
- * The kernel gives link0 its number only where the other end's is given as well. Among the devices of
- * others it is a high one, which no kernel comes to by counting.
- */
-static int make_handed_link(struct placer *l, int airlock)
-{
-	const struct link_end there = {"link0", LINK_INDEX_LINK0, link_mac_gate};
-	int error = -EBUSY;
-
-	for (int i = 0; i < INDEX_TRIES && (error == -EBUSY || error == -EEXIST); i++) {
-		uint32_t index = INDEX_HIGH;
-
-		if (getrandom(&index, sizeof(index), 0) != sizeof(index))
-			return -errno;
-		index = index % INDEX_HIGH + INDEX_HIGH;
-		link_add_veth(&l->route, &(struct link_end){l->plan->device, index, l->plan->mac},
-			      &there, airlock, l->plan->mtu);
-		error = nl_run(&l->route);
-	}
-	return error;
-}
-
-static int make_placed_link(struct placer *l, int airlock)
+static int make_placed(struct placer *l, int airlock, struct err *e)
 {
 	const struct airlock_plan *p = l->plan;
 	const struct link_end here = {p->device, p->eth0_index, p->mac};
@@ -107,15 +85,13 @@ static int make_placed_link(struct placer *l, int airlock)
 	if (p->inbound)
 		link_move(&l->route, p->inbound->index, "door0", airlock, p->eth0_index);
 	link_add_veth(&l->route, &here, &there, airlock, p->mtu);
-	return nl_run(&l->route);
+	return link_run(&l->route, e);
 }
 
 static int make_link(struct placer *l, int airlock, struct err *e)
 {
-	int error = l->plan->link == AIRLOCK_HANDED ? make_handed_link(l, airlock)
-						    : make_placed_link(l, airlock);
-
-	return error < 0 ? missing_link(l->route.failed, -error, e) : 0;
+	return l->plan->link == AIRLOCK_HANDED ? handed_make(&l->handed, l->plan, airlock, e)
+					       : make_placed(l, airlock, e);
 }
 
 static int await_airlock(struct placer *l, struct err *e)
@@ -136,10 +112,11 @@ static int await_airlock(struct placer *l, struct err *e)
 
 static int place(struct placer *l, struct err *e)
 {
+	if (l->plan->link == AIRLOCK_HANDED)
+		return await_airlock(l, e) < 0 ? -1
+					       : handed_leave(&l->handed, l->plan, FD_NETNS, e);
 	if (enter(l, e) < 0)
 		return -1;
-	if (l->plan->link == AIRLOCK_HANDED)
-		return await_airlock(l, e);
 	if (clear_ways_out(l, e) < 0 || await_airlock(l, e) < 0)
 		return -1;
 	l->v6 = l->plan->v6 && sysctl_open_ipv6(l->plan->device);

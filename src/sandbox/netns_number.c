@@ -4,9 +4,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/capability.h>
-#include <linux/net_namespace.h>
 #include <linux/nsfs.h>
-#include <linux/rtnetlink.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +12,8 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "airlock/link.h"
 
 enum { LINE_MAX_OCTETS = 256 };
 
@@ -59,34 +59,12 @@ static bool is_owned_by(int netns, const struct identity *of)
 	return !identify(owner, &found) || is_same(&found, of);
 }
 
-/* The number in an answer to RTM_GETNSID, RTM_NEWNSID; NETNSA_NSID_NOT_ASSIGNED without one. */
-static int32_t number_of(const struct nlmsghdr *h)
-{
-	const struct nlattr *a;
-
-	mnl_attr_for_each(a, h, sizeof(struct rtgenmsg))
-	{
-		if (mnl_attr_get_type(a) == NETNSA_NSID && mnl_attr_get_payload_len(a) == 4)
-			return (int32_t)mnl_attr_get_u32(a);
-	}
-	return NETNSA_NSID_NOT_ASSIGNED;
-}
-
 /* True also when it cannot be told. */
 static bool knows_host(struct nl *ask)
 {
 	_cleanup_fd_ int host = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-	const struct nlmsghdr *answer;
-	struct nlmsghdr *h;
-	int error;
 
-	if (host < 0)
-		return true;
-	h = nl_begin(ask, RTM_GETNSID, 0, "ask for the host's number");
-	mnl_nlmsg_put_extra_header(h, sizeof(struct rtgenmsg));
-	mnl_attr_put_u32(h, NETNSA_FD, (uint32_t)host);
-	answer = nl_ask(ask, &error);
-	return !answer || number_of(answer) >= 0;
+	return host < 0 || link_knows(ask, host) != 0;
 }
 
 /* The number behind a key of a file of /proc, one to a line. */

@@ -583,6 +583,30 @@ report(done=True)
     assert dials(docker, "neighbour", "93.184.9.9") == "ECONNREFUSED"
 
 
+# Root of a container knows its airlock by a number; by what that knew, it could reach the host in two steps.
+BY_NUMBER = """
+import os
+def attr(kind, octets): return struct.pack("HH", 4 + len(octets), kind) + octets + bytes(-len(octets) % 4)
+def made(airlock, host):
+    head = struct.pack("BxHiII", 0, 0, 0, 0, 0)
+    peer = attr(1, head + attr(3, b"pastgate\\0"))  # in the namespace `host`
+    body = head + attr(3, b"way%d%d\\0" % (airlock, host)) + attr(46, struct.pack("i", airlock))
+    body += attr(37, struct.pack("i", host)) + attr(18, attr(1, b"veth\\0") + attr(2, peer))
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as s:
+        s.send(struct.pack("IHHII", 16 + len(body), 16, 0x605, 1, 0) + body)
+        return -struct.unpack_from("i", s.recv(65536), 16)[0]
+report(made=[made(a, h) for a in range(3) for h in range(4)])
+"""
+
+
+def test_root_inside_makes_no_device_on_the_host(docker):
+    """IFLA_TARGET_NETNSID takes a request to the airlock, IFLA_LINK_NETNSID on to what the airlock knows."""
+    made_network(docker, "policy=deny")
+    raw_run(docker)
+    got = python(docker, "box", BY_NUMBER)["made"]
+    assert "pastgate" not in docker.machine.place.run(["ip", "-o", "link"]).stdout, got
+
+
 def test_docker_s_name_server_is_no_way_past_the_gate(docker, world):
     """Root inside asks its sockets directly, whatever port they have, by UDP and TCP."""
     made_network(docker, "policy=deny")

@@ -22,6 +22,7 @@
 #include <cmocka.h>
 
 #include "airlock/capture_ring.h"
+#include "airlock/link.h"
 #include "lock.h"
 #include "toy_gate.h"
 
@@ -325,6 +326,22 @@ static void door_of_a_tap(void)
 AS_ROOT(door_of_a_tap)
 AS_USER(door_of_a_tap)
 
+/* Whether root of a sandbox that knows the airlock can make devices in that namespace as well. */
+static bool airlock_knows(int netns)
+{
+	char path[64];
+	struct nl n;
+	pid_t pid = rig_fork();
+
+	if (pid == 0) {
+		snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)lock.keeper);
+		CHECK(setns(open(path, O_RDONLY | O_CLOEXEC), CLONE_NEWNET) == 0);
+		CHECK(nl_open(&n, NETLINK_ROUTE) == 0);
+		_exit(link_knows(&n, netns) != 0);
+	}
+	return rig_wait(pid) != 0;
+}
+
 /*
  * An engine moves the end from where it was left into a namespace that it makes later, by its name,
  * and gives it its addresses. Whatever is published of it is reached from the airlock.
@@ -353,6 +370,7 @@ static void handed_to_an_engine(void)
 		fprintf(stderr, "%s\n", e.text);
 		CHECK(!"airlock_open");
 	}
+	CHECK(!airlock_knows(room));
 	gate = toy_gate_start(&lock.gate, -1);
 	target = room;
 	snprintf(move, sizeof(move), "ip link set sgtest0 netns /proc/%d/fd/%d name eth0", getpid(),
@@ -364,6 +382,7 @@ static void handed_to_an_engine(void)
 		     "ip route add default via 10.77.0.1; ip -6 route add default via " AIRLOCK_GATE_V6) ==
 	      0);
 	tcp_passes_inside();
+	CHECK(airlock_knows(later) && !airlock_knows(room));
 	CHECK(send(lock.door, &port, sizeof(port), 0) == sizeof(port));
 	CHECK(recv(lock.door, &status, 1, 0) == 1 && status == ECONNREFUSED);
 	rig_kill(gate);
