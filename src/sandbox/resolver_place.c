@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <linux/openat2.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -14,7 +15,7 @@
 
 enum { LOOKED_AT = 64 * 1024 };
 
-static const char path[] = "/etc/resolv.conf";
+static const char path[] = "/etc/resolv.conf", *const file = path + 1; /* below the root */
 static const char text[] = "nameserver " AIRLOCK_GATE_V4 "\n";
 
 static bool is_mounted(const json_t *config)
@@ -63,17 +64,34 @@ static bool names_server(int fd)
 
 static int write_text(int fd)
 {
-	struct stat st;
-
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return -EINVAL;
 	if (names_server(fd))
 		return 0;
 	if (ftruncate(fd, 0) < 0 || pwrite(fd, text, sizeof(text) - 1, 0) < 0)
 		return -errno;
 	return 0;
+}
+
+/*
+ * Of an image anything may be there: to open a device is to use it, a watchdog for one. -1 with
+ * errno.
+ */
+static int open_regular(int root)
+{
+	_cleanup_fd_ int there = open_in(root, file, O_PATH, 0);
+	char again[64];
+	struct stat st;
+
+	if (there < 0)
+		return errno == ENOENT ? open_in(root, file, O_RDWR | O_CREAT | O_NOCTTY, 0644)
+				       : -1;
+	if (fstat(there, &st) < 0)
+		return -1;
+	if (!S_ISREG(st.st_mode)) {
+		errno = EINVAL;
+		return -1;
+	}
+	snprintf(again, sizeof(again), "/proc/self/fd/%d", there);
+	return open(again, O_RDWR | O_CLOEXEC);
 }
 
 static int put(int root)
@@ -84,7 +102,7 @@ static int put(int root)
 	/* An image without it has no program that would look there. */
 	if (etc < 0)
 		return errno == ENOENT ? 0 : -errno;
-	fd = open_in(root, "etc/resolv.conf", O_RDWR | O_CREAT | O_NOCTTY | O_NONBLOCK, 0644);
+	fd = open_regular(root);
 	return fd < 0 ? -errno : write_text(fd);
 }
 
