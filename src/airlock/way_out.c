@@ -20,6 +20,7 @@ struct device {
 	unsigned flags;
 	char name[LINK_NAME_SIZE];
 	char kind[KIND_SIZE]; /* empty: hardware, or loopback */
+	bool leaves;	      /* its other end, or what it stands on, is in another namespace */
 };
 
 struct devices {
@@ -53,19 +54,29 @@ static struct device device_of(const struct nlmsghdr *h)
 			copy_text(d.name, sizeof(d.name), a);
 		else if ((mnl_attr_get_type(a) & NLA_TYPE_MASK) == IFLA_LINKINFO)
 			read_kind(a, &d);
+		else if (mnl_attr_get_type(a) == IFLA_LINK_NETNSID)
+			d.leaves = true;
 	}
 	return d;
 }
 
-/* drivers/net and net/ipv4, net/ipv6: the devices of this name that each namespace begins with. */
+/*
+ * drivers/net and net/ipv4, net/ipv6: the devices that each namespace begins with. A name alone says
+ * nothing: where the module is not loaded any device may have it, and where sysctl
+ * net.core.fb_tunnels_only_for_init_net is set a tunnel of another namespace's.
+ */
 static bool is_of_every_namespace(const struct device *d)
 {
-	static const char *const names[] = {"tunl0",	"gre0", "gretap0", "erspan0", "ip_vti0",
-					    "ip6_vti0", "sit0", "ip6tnl0", "ip6gre0"};
+	static const struct {
+		const char *name, *kind;
+	} all[] = {{"tunl0", "ipip"},	  {"gre0", "gre"},	 {"gretap0", "gretap"},
+		   {"erspan0", "erspan"}, {"ip_vti0", "vti"},	 {"ip6_vti0", "vti6"},
+		   {"sit0", "sit"},	  {"ip6tnl0", "ip6tnl"}, {"ip6gre0", "ip6gre"}};
 
-	for (size_t i = 0; i < sg_array_len(names); i++)
-		if (strcmp(d->name, names[i]) == 0)
-			return *d->kind && !(d->flags & IFF_UP);
+	for (size_t i = 0; i < sg_array_len(all); i++)
+		if (strcmp(d->name, all[i].name) == 0)
+			return strcmp(d->kind, all[i].kind) == 0 && !d->leaves &&
+			       !(d->flags & IFF_UP);
 	return false;
 }
 

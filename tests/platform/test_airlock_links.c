@@ -166,6 +166,9 @@ static void another_way_out(void)
 {
 	refused_with("ip link add v0 type veth peer name v1", "the device ");
 	refused_with("ip link add br0 type bridge", "the device br0 ");
+	/* The name of a device that a namespace may begin with is no excuse. */
+	refused_with("ip link add gre0 type bridge 2>/dev/null || ip link add br0 type bridge",
+		     "the device ");
 	refused_with(
 		"ip link set lo up; ip route add 10.0.0.0/8 encap seg6 mode encap segs 2001:db8::1 dev lo "
 		"2>/dev/null || ip link add m0 type macvlan 2>/dev/null || ip link add v0 type veth",
