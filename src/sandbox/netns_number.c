@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <linux/capability.h>
 #include <linux/nsfs.h>
+#include <linux/rtnetlink.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,20 +103,65 @@ static bool may_admin(int alive, const struct identity *owner)
 	return !read_number(path, "CapBnd:", 16, &bounds) || (bounds >> CAP_NET_ADMIN & 1);
 }
 
+static int count(void *ctx, const struct nlmsghdr *h)
+{
+	size_t *n = ctx;
+
+	*n += h->nlmsg_type == RTM_NEWNSID;
+	return 0;
+}
+
+/* Besides the airlock. True also when it cannot be told. */
+static bool knows_others(struct nl *ask)
+{
+	struct nlmsghdr *h =
+		nl_begin(ask, RTM_GETNSID, NLM_F_DUMP, "ask for the numbers of namespaces");
+	size_t n = 0;
+
+	mnl_nlmsg_put_extra_header(h, sizeof(struct rtgenmsg));
+	return nl_dump(ask, count, &n) < 0 || n > 1;
+}
+
+static bool find_owner(int netns, struct identity *out)
+{
+	_cleanup_fd_ int owner = ioctl(netns, NS_GET_USERNS);
+
+	return identify(owner, out);
+}
+
+/*
+ * Where the host's owner is above, its devices are out of reach; what a person's engine puts between
+ * its containers and the host (podman's rootless network) is not.
+ */
+static bool is_in_reach(struct nl *ask, int netns, struct identity *owner, const char **where)
+{
+	bool host = find_owner_of_host(owner);
+
+	*where = host ? "the host" : "another network namespace";
+	if (host)
+		return is_owned_by(netns, owner) && knows_host(ask);
+	return find_owner(netns, owner) && knows_others(ask);
+}
+
 int netns_number_check(struct nl *ask, int netns, int alive, struct err *e)
 {
 	struct identity owner;
+	const char *where;
 
-	if (!find_owner_of_host(&owner) || !is_owned_by(netns, &owner) || !knows_host(ask))
+	if (!is_in_reach(ask, netns, &owner, &where))
 		return 0;
 	if (alive < 0) {
-		err_set(e, "the namespace has had a link to the host: a process in it that has "
-			   "CAP_NET_ADMIN could make devices on the host; give it none");
+		err_set(e,
+			"the namespace has had a link to %s: a process in it that has "
+			"CAP_NET_ADMIN could make devices there; give it none",
+			where);
 		return 1;
 	}
 	if (!may_admin(alive, &owner))
 		return 0;
-	return err_set(e, "the process could make devices on the host, past the gate: it has "
-			  "CAP_NET_ADMIN, and once had a link to the host; start it without "
-			  "--cap-add, or with --network none");
+	return err_set(e,
+		       "the process could make devices on %s, past the gate: it has "
+		       "CAP_NET_ADMIN, and once had a link to it; start it without --cap-add, or "
+		       "with --network none",
+		       where);
 }

@@ -7,6 +7,9 @@
  * that owns it (IFLA_IF_NETNSID; rtnl_newlink() in net/core/rtnetlink.c): a veth end on one of the
  * host's bridges, with the other end inside. Taking away what comes into the namespace is too late by
  * then.
+ *
+ * Where the host's network is another owner's, above, what else the namespace knows is in reach: of
+ * podman's rootless networks the one between them and the host.
  */
 #ifndef SG_SANDBOX_NETNS_NUMBER_H
 #define SG_SANDBOX_NETNS_NUMBER_H

@@ -269,6 +269,21 @@ def test_a_network_of_roots_and_rights_over_it_do_not_go_together(world, sandgat
         wait_until(lambda: not rows(root), what="the sandbox's end")
 
 
+def test_a_person_s_network_of_containers_and_rights_over_it_do_not_go_together(world, sandgate, podmans):
+    """It is a namespace of the same owner as the container's, and leads to the host."""
+    podman = podmans.setdefault((world, "dev"), Podman(world, sandgate.path, "dev"))
+    podman.run("network", "create", "shared")
+    try:
+        done = podman.try_run("run", "--rm", "--network=shared", "--cap-add=NET_ADMIN", *annotated("a.example.com"),
+                              "guest", "echo", "it runs")
+        assert done.returncode != 0 and not done.stdout and "another network namespace" in done.stderr, done
+        assert podman.run("run", "--rm", "--network=shared", *annotated("a.example.com"), "guest", "echo",
+                          "it runs") == "it runs"
+    finally:
+        podman.try_run("network", "rm", "--force", "shared")
+        wait_until(lambda: not rows(sandgate.as_person("dev")), what="the sandbox's end")
+
+
 def test_podmans_own_clean_up_leaves_nothing(world, sandgate, podmans):
     """netavark takes eth0 away by its name: it finds one, and takes its rules away as well."""
     root = sandgate.as_person("root")
