@@ -61,7 +61,8 @@ for _ in range(3):  # a new gate's is there a moment later
     if pair("tun0", "evil0"): ask(DELETE, TUN0)
 try_by("evil0"); try_all()""",
     "a link0 of one's own": """
-got = [ask(DELETE, LINK0), pair("link0", "evil0")]
+got = [ask(DELETE, LINK0)]
+pair("link0", "evil0")  # where the airlock is there still: without its link the sandbox ends
 try_by("evil0"); try_all()""",
     "a third device": 'got = [pair("evil1", "evil0")]; try_by("evil0"); try_all()',
     "a bridge": """
