@@ -37,7 +37,10 @@ static enum cni_code read_input(char **out, size_t *n, struct err *e)
 	return CNI_IO;
 }
 
-/* Who configures a network of the machine is root, and meant what it says: nobody is asked. */
+/*
+ * Who configures a network of the machine is root, and meant what it says: nobody is asked. A pod's
+ * author has not root's credentials to give.
+ */
 static enum cni_code build_policy(const struct cni_config *c, const struct sources *s,
 				  struct run_policy *out, struct err *e)
 {
@@ -49,6 +52,7 @@ static enum cni_code build_policy(const struct cni_config *c, const struct sourc
 		.deny = c->deny.n ? c->deny.v : NULL,
 		.only = c->only.n ? c->only.v : NULL,
 		.yes = true,
+		.foreign = c->of_pod,
 		.no_project = true,
 	};
 

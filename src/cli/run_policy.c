@@ -309,6 +309,8 @@ static int ask(const struct policy_words *w, const struct catalogue *c, const st
 		return 0;
 	if (w->unattended)
 		return err_set(e, "%s; --unattended asks nobody, so it is refused", text);
+	if (w->foreign)
+		return err_set(e, "%s; that is for who runs this machine to accept", text);
 	return question_ask(text, w->yes, e);
 }
 

@@ -23,6 +23,7 @@ struct policy_words {
 	const char *const *inspect, *const *splice;
 	const char *const *rw; /* folders that the sandbox may write beside its working directory */
 	bool yes, unattended, no_project;
+	bool foreign;	/* by one who accepts nothing in the name of who runs sandgate */
 	bool elsewhere; /* it does not work in the working directory, which says nothing then */
 };
 

@@ -305,6 +305,7 @@ static enum cni_code take_pod(struct cni_config *c, const json_t *pod, struct er
 			continue;
 		while (i < sg_array_len(keys) && strcmp(keys[i].name, name + strlen(PREFIX)) != 0)
 			i++;
+		c->of_pod = true;
 		code = i < sg_array_len(keys) ? keys[i].read(c, value, e)
 					      : wrong(e, name, "unknown");
 		if (code)

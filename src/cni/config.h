@@ -39,6 +39,7 @@ struct cni_config {
 	struct cni_words allow, deny, only;
 	const char *pcap; /* an absolute folder, or NULL */
 	bool no_inbound;
+	bool of_pod;	      /* a pod's annotations say something */
 	const json_t *before; /* prevResult, or NULL */
 	const char *ipam;     /* the name of the plugin, or NULL */
 	/* portMappings; `host` of port and address. The address is 0.0.0.0 for any. */

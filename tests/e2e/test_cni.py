@@ -235,6 +235,14 @@ def test_what_a_pod_cannot_say(world, node, pod, site):
         assert refused.value.code == 7 and "annotations" in refused.value.message
 
 
+@pytest.mark.parametrize("said", [{"sandgate.allow": "github:as-you"}, {"sandgate.policy": "open"}])
+def test_a_pod_accepts_nothing_for_root(world, node, said):
+    """Neither root's credentials nor what is asked about first."""
+    with pytest.raises(Failed) as refused:
+        annotated(node, said, policy="deny", annotations=True).add(Pod(world))
+    assert refused.value.code == 7 and "for who runs this machine" in refused.value.message
+
+
 # --- behind another plugin ---
 
 CHAINS = pytest.mark.parametrize("first, address", [(BRIDGE, "10.88.0.2"), (PTP, "10.89.0.2")],
