@@ -281,14 +281,25 @@ static bool is_taken(const char *name)
 	return rc != -ENOENT;
 }
 
+/* Two names of docker's may make one of ours, and the other's gate may be still in the making. */
+static bool is_anothers(const struct docker_endpoints *l, const struct docker_endpoint *p)
+{
+	for (const struct docker_endpoint *o = l->first; o; o = o->next)
+		if (o != p && o->state != ENDPOINT_MADE && strcmp(o->sandbox, p->sandbox) == 0)
+			return true;
+	return false;
+}
+
 /*
  * The container's own name, so that a person finds it; one made from the endpoint where that is not
  * known, is none, or is another's.
  */
-static void choose_name(struct docker_endpoint *p, const char *container)
+static void choose_name(const struct docker_endpoints *l, struct docker_endpoint *p,
+			const char *container)
 {
 	sandbox_name_from_path(container, p->sandbox);
-	if (!*container || !sandbox_name_valid(p->sandbox) || is_taken(p->sandbox))
+	if (!*container || !sandbox_name_valid(p->sandbox) || is_anothers(l, p) ||
+	    is_taken(p->sandbox))
 		snprintf(p->sandbox, sizeof(p->sandbox), "docker-%.*s", DEVICE_DIGITS, p->id);
 }
 
@@ -342,7 +353,7 @@ static int begin_join(struct work *w, const struct asked_container *c, struct er
 	if (check_container(c, e) ||
 	    docker_ports_choose(w->ports, w->n_ports, &w->publish, &w->n_publish, e))
 		return -1;
-	choose_name(p, c->is.name);
+	choose_name(&w->driver->endpoints, p, c->is.name);
 	strcpy(p->key, w->key);
 	json_decref(p->ports);
 	p->ports = ports_json(w);
