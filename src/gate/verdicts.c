@@ -39,15 +39,24 @@ static void set_tuple(struct tuple *t, const struct exchange *x)
 	t->far_port = x->far->port;
 }
 
+/* What does not fit is cut. */
+static size_t put(char *text, size_t at, const char *what)
+{
+	size_t n = strnlen(what, VERDICT_TEXT_MAX - 1 - at);
+
+	memcpy(text + at, what, n);
+	text[at + n] = '\0';
+	return at + n;
+}
+
 /* ", what", or without a comma where it comes first. */
 static size_t add(char *text, size_t at, const char *before, const char *what, const char *after)
 {
-	int n;
-
-	if (!what || !*what || at >= VERDICT_TEXT_MAX - 1)
+	if (!what || !*what)
 		return at;
-	n = snprintf(text + at, VERDICT_TEXT_MAX - at, "%s%s%s", at ? before : "", what, after);
-	return at + (n > 0 ? (size_t)n : 0);
+	at = put(text, at, at ? before : "");
+	at = put(text, at, what);
+	return put(text, at, after);
 }
 
 /* What is not printable ASCII is shown as '?': a name may hold any octet. */
