@@ -473,19 +473,19 @@ static bool copy_text(const char *from, char **to)
 	return !from || *to;
 }
 
-/* All that settings_free() frees is the copy's own, also of one that could not be finished. */
+/* All that settings_free() frees becomes the copy's own, also of one that cannot be finished. */
 static int copy(const struct settings *from, struct settings *to)
 {
-	bool lists, texts;
+	bool done;
 
 	*to = *from;
-	lists = copy_list(from->permissions, &to->permissions) &
-		copy_list(from->anchor_command, &to->anchor_command) &
-		copy_list(from->no_proxy, &to->no_proxy);
-	texts = copy_text(from->anchor_file, &to->anchor_file) &
-		copy_text(from->upstream_proxy, &to->upstream_proxy) &
-		copy_text(from->upstream_proxy_from, &to->upstream_proxy_from);
-	if (lists && texts)
+	done = copy_list(from->permissions, &to->permissions);
+	done = copy_list(from->anchor_command, &to->anchor_command) && done;
+	done = copy_list(from->no_proxy, &to->no_proxy) && done;
+	done = copy_text(from->anchor_file, &to->anchor_file) && done;
+	done = copy_text(from->upstream_proxy, &to->upstream_proxy) && done;
+	done = copy_text(from->upstream_proxy_from, &to->upstream_proxy_from) && done;
+	if (done)
 		return 0;
 	settings_free(to);
 	return -1;

@@ -151,6 +151,9 @@ static void a_ticket_is_a_name_and_a_token(void **state)
 
 static void what_is_no_ticket_is_refused(void **state)
 {
+	static const char too_long[] =
+		"abcdefghijklmnopqrstuvwxyz0123456789abcdefghijklmnopqrstuvwxyz0123456789/"
+		"00112233445566778899aabbccddeeff";
 	static const char *const tickets[] = {
 		"",
 		"web",
@@ -162,8 +165,7 @@ static void what_is_no_ticket_is_refused(void **state)
 		"web/00112233445566778899aabbccddeeff0",
 		"web/0011223344556677/899aabbccddeeff0",
 		"Web/00112233445566778899aabbccddeeff",
-		"abcdefghijklmnopqrstuvwxyz0123456789abcdefghijklmnopqrstuvwxyz0123456789/"
-		"00112233445566778899aabbccddeeff",
+		too_long,
 	};
 	char name[SANDBOX_NAME_SIZE], token[OFFER_TOKEN_SIZE];
 
