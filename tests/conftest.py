@@ -129,6 +129,11 @@ class Engines:
             self._made[name, world] = kind(world, program)
         return self._made[name, world]
 
+    def end(self, name):
+        """Those of this name: a machine holds one such daemon, and a test wants one of its own."""
+        for key in [key for key in self._made if key[0] == name]:
+            self._made.pop(key).close()
+
     def close(self):
         for made in self._made.values():
             made.close()

@@ -22,11 +22,12 @@ def person():
 
 
 @pytest.fixture(scope="module")
-def dockers(worlds, program):
+def dockers(worlds, program, kept_engines):
     """One dockerd for all tests of this file."""
     why = Docker.missing()
     if why:
         pytest.skip(why)
+    kept_engines.end("docker")
     world = worlds.get()
     made = Dockerd(world, world.machine.install(program))
     try:
