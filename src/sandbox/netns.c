@@ -127,7 +127,8 @@ static int hear_child(int sock, const struct job *j, struct result *r, int *out,
 	while (ready < 0 && errno == EINTR);
 	got = ready == 1 ? exec_receive(sock, r, sizeof(*r), fds, &n_fds) : 0;
 	if (got == (ssize_t)sizeof(*r) && n_fds == (r->rc ? 0 : j->n_fds)) {
-		memcpy(out, fds, (size_t)n_fds * sizeof(*out));
+		for (int i = 0; i < n_fds; i++)
+			out[i] = fds[i];
 		*e = r->e;
 		return r->rc;
 	}
