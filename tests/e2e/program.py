@@ -69,12 +69,17 @@ class Result:
                 f"--- err\n{self.err[-3000:]}")
 
 
+def _bubblewrap(world, path):
+    from engines.bwrap import Bwrap  # which is made of what is here
+    return Bwrap(world, path)
+
+
 class Sandgate:
     """Runs `sandgate` on the machine as a person."""
 
     def __init__(self, world, path, person, engine=None):
         self.world, self.path, self.person = world, path, person
-        self.engine = engine  # of engines/: what a box is
+        self.engine = engine or _bubblewrap(world, path)  # of engines/: what a box is
         self._open = []
 
     def as_person(self, person):

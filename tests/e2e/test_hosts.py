@@ -76,10 +76,10 @@ def test_the_link_that_goes_away_and_comes_back(world, sandgate):
     assert box.curl(f"http://{site.address}/").ok
 
 
-def test_two_persons_at_once(world, program, engine):
+def test_two_persons_at_once(world, program):
     site = world.site("api.example.com")
     path = world.machine.install(program)
-    pair = [Sandgate(world, path, person, engine) for person in ("dev", "root")]
+    pair = [Sandgate(world, path, person) for person in ("dev", "root")]
     try:
         one, two = (s.box("--only", "api.example.com") for s in pair)
         for box in (one, two, one):
