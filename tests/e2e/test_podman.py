@@ -594,10 +594,10 @@ def test_a_terminal_is_the_commands(world, sandgate, podman):
         terminal.expect(r"network denied", DEADLINE)
         terminal.type("stty size; tty; echo en''d\n")
         terminal.expect(r"31 77\r\n/dev/pts/\d+\r\nend", DEADLINE)
-        terminal.type("echo slee''ping; sleep 100\n")
-        terminal.expect("sleeping", DEADLINE)
+        # It says so itself, that it is there to be interrupted.
+        terminal.type("sh -c 'trap \"echo int\"\"errupted; exit\" INT; echo rea\"\"dy; while :; do sleep 0.1; done'\n")
+        terminal.expect("ready", DEADLINE)
         terminal.type("\x03")
-        terminal.type("echo int''errupted\n")
         terminal.expect("interrupted", DEADLINE)
         terminal.type("exit 5\n")
         assert terminal.process.wait(DEADLINE) == 5
