@@ -58,6 +58,7 @@ class Result:
     @property
     def json(self):
         """The last line of the output, as JSON."""
+        assert self.out.strip(), self
         return json.loads(self.out.strip().rsplit("\n", 1)[-1])
 
     @property

@@ -203,8 +203,9 @@ HOST_SOCKETS = ["/run/docker.sock", "/var/run/docker.sock", "/run/containerd/con
 
 
 @pytest.fixture
-def host_sockets(world):
+def host_sockets(world, kept_engines):
     """Sockets of the host's services, listening, open to everybody."""
+    kept_engines.end("docker")  # whose socket is one of these
     made = []
 
     def listen():
