@@ -407,8 +407,11 @@ report(n=n)
         numbers = [int(word) for word, x in zip(seen, frames) if word.isdigit() and x.from_sandbox == from_sandbox]
         assert len(numbers) > 1 and numbers == list(range(numbers[0], numbers[-1] + 1)), numbers
         assert numbers[-1] < sent
-    # The flow that was open before the capture has its verdict as well.
-    assert {x.comment for x in frames} == {f"allow: {far}:4007/udp"}
+    # The flow that was open before the capture has its verdict as well: from its first frames on, or
+    # from when a slow machine's gate has told of it, and then for good.
+    said = [x.comment for x in frames]
+    known = said.index(f"allow: {far}:4007/udp")
+    assert set(said[known:]) == {f"allow: {far}:4007/udp"} and set(said[:known]) <= {"undecided"}
     captures.assert_private(captures.path())
     start, segment, stop = entries(sandgate, one.name)
     assert start["action"] == "sandgate.pcap.start" and start["who"].startswith(sandgate.person)

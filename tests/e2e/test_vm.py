@@ -55,7 +55,8 @@ def test_a_guest_configures_itself_and_reaches_what_it_may(world, sandgate):
     box = sandgate.box("--only", "api.example.com")
     assert "192.0.0.2/29" in box.run("ip -4 addr show dev eth0").out
     assert box.run("cat /etc/resolv.conf").out.split() == ["nameserver", "192.0.0.1"]
-    assert "fd73:616e:6467:1:" in box.run("ip -6 addr show dev eth0 scope global").out
+    wait_until(lambda: "fd73:616e:6467:1:" in box.run("ip -6 addr show dev eth0 scope global").out, 20,
+               "an address by the router's word")
     assert re.search(r"default via fe80::", box.run("ip -6 route").out)
     for family in "-4", "-6":
         for url in "http://api.example.com/", "https://api.example.com/":
