@@ -327,13 +327,17 @@ static int begin(struct recorder *r, const struct recorder_setup *s, struct err 
 	return error ? err_set(e, "the file of the capture: %s", err_why(-error)) : 0;
 }
 
-/* What the ring has, without waiting for anybody. */
+/*
+ * What the ring has, and the block of now, which is handed over a moment later. The supervisor's end
+ * is read at each turn, and keeps the loop turning meanwhile, STOP_MS.
+ */
 static void end_alone(struct recorder *r)
 {
 	r->stopping = true;
 	r->stop_at = INT64_MAX;
-	r->stop_by = mono_now();
-	work(r);
+	r->stop_by = mono_add_ms(mono_now(), STOP_MS);
+	while (!r->ended && loop_run(r->loop) == 0)
+		;
 	recorder_end(r, "asked", NULL);
 }
 
