@@ -336,7 +336,7 @@ def inventory(machine):
     found = {}
     for what, command in _COMMANDS.items():
         text = machine.run(["sh", "-c", command], "root", timeout=60).stdout
-        found[what] = {re.sub(r"\b(expires|valid_lft|preferred_lft) \S+|\b\d+sec\b|users:.*| +", " ", line).strip()
+        found[what] = {re.sub(r"\b(expires|valid_lft|preferred_lft|packets|bytes) \S+|\b\d+sec\b|users:.*| +", " ", line).strip()
                        for line in text.splitlines()}
     found["processes"] = {f"{pid} {read_proc(pid, 'cmdline')[:60]}" for pid in all_pids()
                           if ns_of(pid, "net") == f"net:[{os.fstat(machine.place.fd).st_ino}]"
