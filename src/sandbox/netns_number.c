@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/netns_number.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/capability.h>
@@ -143,11 +144,26 @@ static bool is_in_reach(struct nl *ask, int netns, struct identity *owner, const
 	return find_owner(netns, owner) && knows_others(ask);
 }
 
+/* The kernel refuses an owner that is above (EPERM); without descriptors nothing could be told. */
+static int check_can_be_told(int netns, struct err *e)
+{
+	_cleanup_fd_ int host = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	_cleanup_fd_ int above = host < 0 ? -1 : ioctl(host, NS_GET_USERNS);
+	bool told = above >= 0 || (host >= 0 && errno == EPERM);
+	_cleanup_fd_ int owner = told ? ioctl(netns, NS_GET_USERNS) : -1;
+
+	return owner >= 0 ? 0
+			  : err_set(e, "whom the network namespace belongs to cannot be told: %s",
+				    err_why(errno));
+}
+
 int netns_number_check(struct nl *ask, int netns, int alive, struct err *e)
 {
 	struct identity owner;
 	const char *where;
 
+	if (check_can_be_told(netns, e) < 0)
+		return -1;
 	if (!is_in_reach(ask, netns, &owner, &where))
 		return 0;
 	if (alive < 0) {
