@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The ground that the other tests stand on, tried with direct clients and no sandbox."""
 
+import asyncio
+import socket
+import struct
 import time
 from types import SimpleNamespace
 
 from internet.capture import ACK, RST, SYN, TCP
-from internet.world import (BLACKHOLE4, PROHIBITED4, UNREACHABLE4, World, without_late_resets)
+from internet.world import (BLACKHOLE4, PROHIBITED4, UNREACHABLE4, World, begun,
+                            without_late_resets)
 
 
 def test_a_world_is_up_in_well_under_a_second():
@@ -77,7 +81,26 @@ def test_only_a_bare_reset_of_an_earlier_connection_is_passed_over():
     def packet(port, flags, payload=b""):
         return SimpleNamespace(source="192.168.77.2", source_port=port, destination="93.184.0.9",
                                port=7000, protocol=TCP, flags=flags, payload=payload)
-    earlier = [packet(1, SYN), packet(2, SYN)]
+    earlier = begun([packet(1, SYN), packet(2, SYN), packet(3, ACK)])
     since = [packet(1, RST), packet(1, RST, b"x"), packet(1, ACK), packet(2, SYN), packet(2, RST),
              packet(3, RST)]
-    assert without_late_resets(since, earlier, since) == since[1:]
+    assert without_late_resets(since, earlier, begun(since)) == since[1:]
+
+
+def test_a_connection_of_a_test_that_is_over_may_still_be_reset(world):
+    """A gate that ends after its test was cleared away resets what it had open."""
+    address = world.address()
+
+    async def keep(reader, writer):
+        await asyncio.sleep(30)
+    world.tcp(address, 7000, keep)
+    client = world.machine.place.socket()
+    client.settimeout(5)
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # close() resets
+    client.connect((address, 7000))
+    assert any(p.destination == address for p in world.left_the_host())
+    world.reset()
+    world.start_test()
+    client.close()
+    assert [p.flags & RST for p in world.capture.since() if p.destination == address] == [RST]
+    assert world.left_the_host() == []
