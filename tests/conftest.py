@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import sys
+from collections import Counter
 
 import pytest
 
@@ -29,7 +30,17 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 PROGRAM = os.environ.get("SANDGATE", os.path.join(HERE, "..", "build", "sandgate"))
 
 
+def _longest_files_first(items):
+    """Workers take whole files: one that is begun last ends the run. A machine takes five times as
+    long to start as anything else."""
+    cost = Counter()
+    for item in items:
+        cost[item.path] += 5 if "vm-" in item.name or item.path.stem == "test_vm" else 1
+    items.sort(key=lambda item: (-cost[item.path], item.path))
+
+
 def pytest_collection_modifyitems(config, items):
+    _longest_files_first(items)
     if config.option.collectonly:
         return
     if os.geteuid() != 0:

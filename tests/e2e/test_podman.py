@@ -297,7 +297,7 @@ def test_podmans_own_clean_up_leaves_nothing(world, sandgate, podmans):
     done = podman.try_run("stop", "--time", "0", "box")
     assert done.returncode == 0 and "level=error" not in done.stderr, done
     podman.remove("box")
-    assert rules() == before
+    wait_until(lambda: rules() == before, what="the end of netavark's rules")
     assert world.machine.listdir("/run/netns") == []
     wait_until(lambda: not rows(root), what="the sandbox's end")
 
