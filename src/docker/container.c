@@ -102,6 +102,37 @@ int docker_container_read(const json_t *network, const json_t *containers, const
 	return find_other(networks, name, id, out->other, e);
 }
 
+bool docker_name_valid(const char *s)
+{
+	size_t n = strlen(s);
+
+	return n > 0 && n < DOCKER_NAME_SIZE && *s != '-' && *s != '.' &&
+	       strspn(s, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_.-") == n;
+}
+
+int docker_network_read(const json_t *network, char id[DOCKER_ID_SIZE], char name[DOCKER_NAME_SIZE],
+			struct err *e)
+{
+	const char *its_id = json_string_value(json_object_get(network, "Id"));
+	const char *its_name = json_string_value(json_object_get(network, "Name"));
+	const char *driver = json_string_value(json_object_get(network, "Driver"));
+
+	if (!its_id || !docker_id_valid(its_id) || !its_name || !driver)
+		return not_understood(e);
+	if (!docker_name_valid(its_name))
+		return err_set(e,
+			       "the network's name has characters that are no words of a command "
+			       "line; name it with letters, digits and \"_.-\"");
+	if (strcmp(driver, "sandgate") != 0)
+		return err_set(e,
+			       "%s is a network of the driver `%.32s`; make one with docker "
+			       "network create -d sandgate",
+			       its_name, driver);
+	strcpy(id, its_id);
+	strcpy(name, its_name);
+	return 0;
+}
+
 /* --- the questions --- */
 
 static int connect_to(const char *path, struct err *e)
@@ -167,7 +198,14 @@ static json_t *parse_answer(const char *text, size_t n)
 	return json_loadb(body, n - (size_t)(body - text), JSON_REJECT_DUPLICATES, NULL);
 }
 
-/* 0 and the answer, or as docker_container_find. */
+static bool is_not_found(const char *text, size_t n)
+{
+	static const char status[] = "HTTP/1.0 404";
+
+	return n >= sizeof(status) && memcmp(text, status, sizeof(status) - 1) == 0;
+}
+
+/* 0 and the answer, or as docker_container_find; -ENOENT with the message. */
 static int get(const char *socket, const char *path, json_t **answer, struct err *e)
 {
 	_cleanup_fd_ int fd = connect_to(socket, e);
@@ -184,6 +222,8 @@ static int get(const char *socket, const char *path, json_t **answer, struct err
 		text = read_answer(fd, &n);
 	if (!text && (errno == EAGAIN || errno == EWOULDBLOCK))
 		return 1;
+	if (text && is_not_found(text, n))
+		return err_set(e, "dockerd knows no %s", path), -ENOENT;
 	*answer = text ? parse_answer(text, n) : NULL;
 	return *answer ? 0 : err_set(e, "%s: dockerd gave no answer to %s", socket, path);
 }
@@ -203,5 +243,27 @@ int docker_container_find(const char *socket, const char *network, const char *e
 		rc = docker_container_read(its_network, containers, endpoint, out, e);
 	json_decref(containers);
 	json_decref(its_network);
-	return rc;
+	return rc == -ENOENT ? -1 : rc;
+}
+
+int docker_network_find(const char *socket, const char *word, char id[DOCKER_ID_SIZE],
+			char name[DOCKER_NAME_SIZE], struct err *e)
+{
+	char path[DOCKER_NAME_SIZE + 16];
+	json_t *network = NULL;
+	int rc;
+
+	if (!docker_name_valid(word))
+		return err_set(e, "it is no name of a network: letters, digits and \"_.-\"");
+	snprintf(path, sizeof(path), "/networks/%s", word);
+	rc = get(socket, path, &network, e);
+	if (rc == 1)
+		err_set(e, "%s: dockerd does not answer; try again", socket);
+	if (rc == -ENOENT)
+		err_set(e, "docker has no network %s; docker network create -d sandgate %s", word,
+			word);
+	if (rc == 0)
+		rc = docker_network_read(network, id, name, e);
+	json_decref(network);
+	return rc ? -1 : 0;
 }

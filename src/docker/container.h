@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-#include "base/err.h"
+#include "docker/message.h"
 
 enum { DOCKER_NAME_SIZE = 256 };
 
@@ -24,6 +24,20 @@ struct docker_container {
  */
 int docker_container_find(const char *socket, const char *network, const char *endpoint,
 			  struct docker_container *out, struct err *e) sg_must_check;
+
+/*
+ * The id of a network of this driver's, by its name or its id, and its name, which is of letters,
+ * digits and "_.-" alone. 0, or -1 with the message.
+ */
+int docker_network_find(const char *socket, const char *word, char id[DOCKER_ID_SIZE],
+			char name[DOCKER_NAME_SIZE], struct err *e) sg_must_check;
+
+/* The same from dockerd's answer. Pure. */
+int docker_network_read(const json_t *network, char id[DOCKER_ID_SIZE], char name[DOCKER_NAME_SIZE],
+			struct err *e) sg_must_check;
+
+/* What docker calls a name, and no option of a command line. */
+bool docker_name_valid(const char *s);
 
 /*
  * The same from dockerd's two answers, of /networks/ID and /containers/json. Pure.

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "docker/join.h"
+#include "sandbox/shared_trust.h"
 
 enum { BACKLOG = 128, TIMERS = 8, SYSTEMD_FD = 3 };
 
@@ -126,6 +127,16 @@ static int watch_signals(struct stop *s, struct err *e)
 	return rc < 0 ? err_set(e, "the loop: %s", err_why(-rc)) : 0;
 }
 
+/* After a reboot there is none, and dockerd may have made the folder for a container's mount. */
+static void refresh_trust(const struct docker_driver *d)
+{
+	struct err e;
+
+	for (const struct docker_network *n = d->networks.first; n; n = n->next)
+		if (shared_trust_refresh(n->id, &e))
+			docker_driver_say("%s", e.text);
+}
+
 static int serve(struct docker_driver *d, int listener, struct err *e)
 {
 	struct stop stop = {.watch = {.ready = on_signal, .fd = -1}, .loop = d->loop};
@@ -134,6 +145,7 @@ static int serve(struct docker_driver *d, int listener, struct err *e)
 	if (watch_signals(&stop, e))
 		return -1;
 	docker_recover(d, 0);
+	refresh_trust(d);
 	d->http = docker_http_start(d->loop, listener, docker_requests_answer, d, e);
 	if (!d->http)
 		return -1;

@@ -37,6 +37,7 @@
 #include "sandbox/attach.h"
 #include "sandbox/definition.h"
 #include "sandbox/runtime_dir.h"
+#include "sandbox/shared_trust.h"
 
 enum { DEVICE_DIGITS = 12 }; /* of the endpoint's id: with "sg" the name of a device */
 
@@ -138,6 +139,7 @@ static int attach(const struct work *w, const struct policy *policy, const struc
 		.mac = p->mac,
 		.publish = w->publish,
 		.n_publish = w->n_publish,
+		.shared_trust = w->network->id,
 	};
 
 	if (here < 0)
@@ -199,8 +201,14 @@ static int do_ask(void *ctx, void *result, struct err *e)
 static int do_leave(void *ctx, void *result, struct err *e)
 {
 	const struct work *w = ctx;
+	struct err trouble;
 
-	return end_sandbox(w->endpoint->sandbox, e);
+	if (end_sandbox(w->endpoint->sandbox, e))
+		return -1;
+	/* Nobody has the key of what would be left: that is no reason to keep the container. */
+	if (w->network && shared_trust_refresh(w->network->id, &trouble))
+		docker_driver_say("%s", trouble.text);
+	return 0;
 }
 
 /* --- join --- */

@@ -7,6 +7,7 @@
 
 #include "docker/driver.h"
 #include "docker/join.h"
+#include "sandbox/shared_trust.h"
 
 struct asked {
 	struct docker_driver *driver;
@@ -66,9 +67,12 @@ static json_t *create_network(struct asked *a, struct err *e)
 		return NULL;
 	strcpy(n.id, a->m.network);
 	n.pcap = o.pcap ? strdup(o.pcap) : NULL;
-	if (o.pcap && !n.pcap) {
+	if (o.pcap && !n.pcap)
+		err_set(e, "out of memory");
+	if ((o.pcap && !n.pcap) || shared_trust_refresh(n.id, e)) {
 		free(n.policy);
-		return err_set(e, "out of memory"), NULL;
+		free(n.pcap);
+		return NULL;
 	}
 	return docker_networks_put(&a->driver->networks, &n, e) ? NULL : json_object();
 }
@@ -94,7 +98,8 @@ static int remove_endpoints(struct docker_endpoints *l, const char *network, str
 static json_t *delete_network(struct asked *a, struct err *e)
 {
 	if (remove_endpoints(&a->driver->endpoints, a->m.network, e) ||
-	    docker_networks_remove(&a->driver->networks, a->m.network, e))
+	    docker_networks_remove(&a->driver->networks, a->m.network, e) ||
+	    shared_trust_remove(a->m.network, e))
 		return NULL;
 	return json_object();
 }

@@ -43,6 +43,8 @@ struct attach_request {
 	uint32_t mtu;				   /* 0: the usual */
 	const struct attach_publish *publish;	   /* beside the policy's own */
 	size_t n_publish;
+	/* A network of docker's, whose containers learn of the authority (shared_trust.h); or NULL. */
+	const char *shared_trust;
 	/*
 	 * After the end of `alive` the engine takes its own device away, and complains, and leaves
 	 * rules of its own, when there is none of that name: where there was one, the link stays in

@@ -22,7 +22,9 @@
 #include <sys/socket.h>
 
 #include "policy/inspects.h"
+#include "sandbox/attach.h"
 #include "sandbox/log_notes.h"
+#include "sandbox/shared_trust.h"
 
 /* A sandbox that runs for longer gets a new authority with its next broker. */
 enum { AUTHORITY_DAYS = 397 };
@@ -60,12 +62,22 @@ int broker_watch_begin(struct supervisor *s, struct ruleset *rules, const struct
 	return broker_link_begin(&s->broker, &setup, e);
 }
 
+static int share_authority(const struct supervisor *s, struct span pem, struct err *e)
+{
+	const struct attach_request *r = s->options->attach;
+
+	if (!r || !r->shared_trust)
+		return 0;
+	return shared_trust_put(r->shared_trust, s->dir.name, &s->ca.host, pem, e);
+}
+
 /* What is not just certificates is refused there: the broker reads the sandbox's octets. */
 int broker_watch_trust_authority(struct supervisor *s, struct err *e)
 {
 	_cleanup_free_ char *pem = broker_link_take_authority(&s->broker);
 
-	if (pem && ca_bundle_set_authority(&s->ca, span_of_string(pem), e))
+	if (pem && (ca_bundle_set_authority(&s->ca, span_of_string(pem), e) ||
+		    share_authority(s, span_of_string(pem), e)))
 		return err_prefix(e, "the authority of the broker");
 	return 0;
 }

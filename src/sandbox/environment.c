@@ -25,9 +25,7 @@ static const char locale_prefix[] = "LC_";
  * the program would trust otherwise, so the file holds all that the host trusts; Node adds to its
  * own list. The store has no password.
  */
-static const struct {
-	const char *name, *value;
-} authority[] = {
+static const struct environment_variable authority[] = {
 	{"SSL_CERT_FILE", SANDBOX_CA_BUNDLE},
 	{"NODE_EXTRA_CA_CERTS", SANDBOX_CA_EXTRA},
 	{"REQUESTS_CA_BUNDLE", SANDBOX_CA_BUNDLE},
@@ -201,6 +199,19 @@ char **environment_build(const struct environment_request *r)
 		return l.v;
 	environment_free(l.v);
 	return NULL;
+}
+
+bool environment_trust(size_t i, struct environment_variable *out)
+{
+	static const char folder[] = SANDBOX_CA "/";
+
+	for (size_t at = 0; at < sg_array_len(authority); at++) {
+		if (strncmp(authority[at].value, folder, sizeof(folder) - 1) != 0 || i-- > 0)
+			continue;
+		*out = authority[at];
+		return true;
+	}
+	return false;
 }
 
 void environment_free(char **env)

@@ -9,6 +9,7 @@
 #define SG_SANDBOX_ENVIRONMENT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 #include "policy/credential.h"
@@ -34,6 +35,15 @@ struct environment_request {
 /* NULL-terminated, each string and the array allocated; NULL without memory. */
 char **environment_build(const struct environment_request *r);
 void environment_free(char **env);
+
+/*
+ * The variables that name the files for whom to trust in SANDBOX_CA; false past the last one. Those
+ * with more than such a path in them, as Java's, are not among them.
+ */
+struct environment_variable {
+	const char *name, *value;
+};
+bool environment_trust(size_t i, struct environment_variable *out);
 
 /* The value in an environment, or NULL. */
 const char *environment_get(char *const *env, const char *name);

@@ -3,17 +3,22 @@
 
 import json
 import os
+import shutil
 import signal
 import socket
 
 import pytest
 
 from engines.docker import IMAGE, Docker, Dockerd
+from engines.engine import supervisor_of
 from internet.services import echo_tcp
 from internet.world import ROUTER4
 from program import wait_until, _source
+from test_broker_life import brokers
 
 SUBNET = "10.77.0.0/24"
+TRUST = "/run/sandgate-docker"
+INSIDE = "/run/sandbox-files/ca"
 
 
 @pytest.fixture
@@ -62,6 +67,7 @@ def assert_nothing_left(docker):
     machine = docker.machine
     assert machine.listdir("/var/lib/sandgate/docker/networks") == []
     assert machine.listdir("/var/lib/sandgate/docker/endpoints") == []
+    assert machine.listdir(TRUST) == []
     wait_until(lambda: [n for n in machine.listdir("/run/sandgate")] == [], 20, "the sandboxes' end")
     devices = machine.place.run(["ip", "-o", "link"]).stdout
     assert ": sg" not in devices, devices
@@ -218,6 +224,91 @@ def test_containers_of_one_network_do_not_reach_each_other(docker, world):
     address = docker.ok("inspect", "--format", "{{.NetworkSettings.Networks.agents.IPAddress}}", "one")
     assert python(docker, "two", "report(a=socket.gethostbyname('one'))")["a"] == address
     assert dials(docker, "two", address) != "connected"
+
+
+# --- whom programs inside trust ---
+
+FETCH = "import urllib.request; print(urllib.request.urlopen('https://%s/', timeout=15).read().decode())"
+
+
+def trusting(docker, sandgate, name="box", command=("sleep", "1000")):
+    """As `docker run $(sandgate docker-args agents)`."""
+    words = sandgate("docker-args", "agents")
+    assert words.ok, words
+    return docker("run", "-d", "--name", name, *words.out.split(), IMAGE, *command)
+
+
+def authorities(docker, container):
+    return docker.ok("exec", container, "cat", f"{INSIDE}/bundle.pem").count("BEGIN CERTIFICATE")
+
+
+def test_programs_inside_trust_what_is_inspected(docker, world, sandgate):
+    """From the first instruction, in every container of the network, and after a broker was replaced."""
+    site = world.site("api.example.com")
+    docker.machine.write("/run/policy.yaml", "network: deny\nallow: [api.example.com]\ninspect: [api.example.com]\n")
+    made_network(docker, "policy=/run/policy.yaml")
+    folder = sandgate("docker-args", "--folder", "agents").out.strip()
+    alone = docker.machine.read(f"{folder}/bundle.pem").count("BEGIN CERTIFICATE")
+    words = sandgate("docker-args", "agents").out.split()
+    first = docker("run", "--rm", *words, IMAGE, "curl", "-sS", "-m", "15", "https://api.example.com/")
+    assert first.stdout == "hello from api.example.com\n", first
+    assert docker.machine.read(f"{folder}/bundle.pem").count("BEGIN CERTIFICATE") == alone
+    for name in "one", "two":
+        assert trusting(docker, sandgate, name).returncode == 0
+    assert authorities(docker, "one") == alone + 2
+    extra = docker.ok("exec", "two", "sh", "-c", "cat $NODE_EXTRA_CA_CERTS")
+    assert extra.count("BEGIN CERTIFICATE") == 2
+    for name in "one", "two":
+        assert "hello" in docker.ok("exec", name, "python3", "-c", FETCH % "api.example.com")
+        assert "hello" in docker.ok("exec", name, "curl", "-sS", "-m", "15", "https://api.example.com/")
+    before = docker.machine.read(f"{folder}/bundle.pem")
+    (old,) = brokers(supervisor_of(docker.machine, "root", "one"))
+    os.kill(old, signal.SIGKILL)
+    wait_until(lambda: docker.machine.read(f"{folder}/bundle.pem") != before, 20, "the new authority")
+    assert authorities(docker, "one") == alone + 2
+    wait_until(lambda: "hello" in docker("exec", "one", "curl", "-sS", "-m", "15", "https://api.example.com/").stdout,
+               20, "the new broker")
+    assert len(site.requests) >= 6 and world.left_the_host(where=lambda p: p.destination != site.address) == []
+    unread = docker("exec", "-u", "0", "one", "sh", "-c", f"echo x >{INSIDE}/bundle.pem; rm {INSIDE}/extra.pem")
+    assert unread.stderr.count("Read-only file system") == 2, unread
+    docker.ok("rm", "-f", "two")
+    assert authorities(docker, "one") == alone + 1
+    docker.ok("rm", "-f", "one")
+    docker.ok("network", "rm", "agents")
+    assert docker.machine.listdir(TRUST) == []
+
+
+def test_a_driver_that_starts_puts_right_what_is_trusted(docker, world, sandgate):
+    """As after a reboot; and what a supervisor that was killed has left is nobody's any more."""
+    docker.machine.write("/run/policy.yaml", "network: deny\nallow: [api.example.com]\ninspect: [api.example.com]\n")
+    made_network(docker, "policy=/run/policy.yaml")
+    folder = sandgate("docker-args", "--folder", "agents").out.strip()
+    assert trusting(docker, sandgate).returncode == 0
+    with_it = docker.machine.read(f"{folder}/bundle.pem").count("BEGIN CERTIFICATE")
+    os.kill(supervisor_of(docker.machine, "root", "box"), signal.SIGKILL)
+    wait_until(lambda: listed(sandgate) == {}, 20, "the sandbox's end")
+    docker.end_driver()
+    docker.start_driver()
+    assert docker.machine.read(f"{folder}/bundle.pem").count("BEGIN CERTIFICATE") == with_it - 1
+    docker.ok("rm", "-f", "box")
+    docker.end_driver()
+    docker.machine.place.call(lambda: shutil.rmtree(TRUST))
+    docker.start_driver()
+    assert docker.machine.read(f"{folder}/bundle.pem").count("BEGIN CERTIFICATE") == with_it - 1
+
+
+@pytest.mark.parametrize("name, words", [
+    ("nothing", "docker has no network nothing; docker network create -d sandgate nothing"),
+    ("none", "none is a network of the driver `null`"),
+    ("../containers/json", "it is no name of a network"),
+    ("a b", "it is no name of a network"),
+    ("a?b=c", "it is no name of a network"),
+    (".", "it is no name of a network"),
+    ("x" * 300, "it is no name of a network"),
+])
+def test_a_network_that_has_no_words(docker, sandgate, name, words):
+    done = sandgate("docker-args", name)
+    assert done.status == 125 and words in done.err and done.out == "", done
 
 
 # --- published ports ---
