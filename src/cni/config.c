@@ -141,6 +141,11 @@ static enum cni_code read_ipam(struct cni_config *c, const json_t *v, struct err
 	if (!is_word(type) || strchr(json_string_value(type), '/') ||
 	    *json_string_value(type) == '.')
 		return wrong(e, "ipam", "its `type` is the name of a plugin, such as host-local");
+	/* It would run itself, with the same configuration, without an end. */
+	if (json_equal(type, json_object_get(c->document, "type")))
+		return wrong(e, "ipam",
+			     "its `type` is this plugin, which gives no addresses; "
+			     "take another, such as host-local");
 	c->ipam = json_string_value(type);
 	return CNI_OK;
 }

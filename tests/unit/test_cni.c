@@ -191,6 +191,7 @@ static void bad_configurations(void **state)
 		{WITH("\"pcap\":\"pods\""), CNI_BAD_CONFIG, "absolute"},
 		{WITH("\"ipam\":{\"type\":\"../x\"}"), CNI_BAD_CONFIG, "plugin"},
 		{WITH("\"ipam\":{\"subnet\":\"x\"}"), CNI_BAD_CONFIG, "plugin"},
+		{WITH("\"ipam\":{\"type\":\"sandgate\"}"), CNI_BAD_CONFIG, "gives no addresses"},
 		{WITH("\"prevResult\":[]"), CNI_BAD_CONFIG, "result"},
 		{WITH("\"runtimeConfig\":[]"), CNI_BAD_CONFIG, "object"},
 		{WITH("\"runtimeConfig\":{\"mac\":\"x\"}"), CNI_BAD_FIELD, "runtimeConfig: mac"},
