@@ -10,8 +10,18 @@
 #include "cli/run_words.h"
 #include "sandbox/attach.h"
 #include "sandbox/netns.h"
+#include "sandbox/netns_claim.h"
 #include "sandbox/run.h"
 #include "sandbox/sandbox_name.h"
+
+/* Before the question: what would be taken away there is the gate's own link. */
+static int check_claim(int netns, struct err *e)
+{
+	char of[SANDBOX_NAME_SIZE];
+	int found = netns_claim_find(netns, of, e);
+
+	return found == 1 ? netns_claim_refuse(of, e) : found;
+}
 
 /* What else leads out is somebody's network: it is not taken away unasked. */
 static int ask(const struct args *a, const struct attach_target *t, struct err *e)
@@ -51,7 +61,7 @@ static int attach(const struct args *a, const struct sources *s, const struct at
 	};
 	char name[SANDBOX_NAME_SIZE];
 
-	if (ask(a, t, e) || attach_start(&r, name, e))
+	if (check_claim(t->netns, e) || ask(a, t, e) || attach_start(&r, name, e))
 		return EXIT_SANDGATE;
 	puts(name);
 	return 0;

@@ -33,7 +33,12 @@ int netns_open_path(const char *path, struct err *e)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
-	return fd < 0 ? err_set(e, "%s: %s", path, err_why(errno)) : fd;
+	if (fd >= 0)
+		return fd;
+	if (errno == ENOENT && !strchr(path, '/'))
+		return err_set(e, "%s: no such file; a path is wanted, such as /run/netns/%s", path,
+			       path);
+	return err_set(e, "%s: %s", path, err_why(errno));
 }
 
 static int refuse_pid(pid_t pid, int why, struct err *e)

@@ -113,17 +113,21 @@ static int search(struct search *s, const struct registry *r, int netns, struct 
 	return 0;
 }
 
+int netns_claim_refuse(const char *name, struct err *e)
+{
+	return err_set(e,
+		       "the network namespace is behind a gate already, that of the sandbox %s; "
+		       "end it first: sandgate detach %s",
+		       name, name);
+}
+
 int netns_claim_check(const struct runtime_dir *d, int netns, struct err *e)
 {
 	struct search s = {.own = d->name};
 
 	if (search(&s, &d->registry, netns, e))
 		return -1;
-	return *s.found ? err_set(e,
-				  "the network namespace is behind a gate already, that of the "
-				  "sandbox %s; end it first: sandgate detach %s",
-				  s.found, s.found)
-			: 0;
+	return *s.found ? netns_claim_refuse(s.found, e) : 0;
 }
 
 int netns_claim_find(int netns, char name[SANDBOX_NAME_SIZE], struct err *e)

@@ -24,6 +24,9 @@ void netns_claim_note_airlock(const struct runtime_dir *d, pid_t keeper);
  */
 int netns_claim_check(const struct runtime_dir *d, int netns, struct err *e) sg_must_check;
 
+/* -1 with the message: the namespace is that sandbox's. */
+int netns_claim_refuse(const char *name, struct err *e);
+
 /*
  * The sandbox of this person that a namespace belongs to: 1 and its name, 0 when it is none's, -1
  * with the message.

@@ -295,6 +295,9 @@ def test_a_namespace_gets_one_gate(sandgate, pod, attach):
     again = attach()
     assert again.done.status == 125 and one.name in again.done.err, again.done
     assert "behind a gate already" in again.done.err
+    # Not a question about the gate's own device, which is nobody's to give up.
+    unasked = sandgate("attach", "--net", "deny", "--netns", pod.place.path)
+    assert unasked.status == 125 and "behind a gate already" in unasked.err, unasked
     assert one.row()["state"] == "running" and pod.devices() == ["eth0", "lo"]
 
 
@@ -462,7 +465,7 @@ def test_a_target_that_is_none_is_a_usage_error(sandgate, words):
 
 
 @pytest.mark.parametrize("words, says", [
-    (["--netns", "/nowhere"], "No such file"), (["--netns", "/etc/passwd"], "no network namespace"),
+    (["--netns", "/nowhere"], "No such file"), (["--netns", "lab"], "such as /run/netns/lab"), (["--netns", "/etc/passwd"], "no network namespace"),
     (["--netns", "/proc/self/ns/user"], "no network namespace"), (["--pid", "4000000"], "no process"),
     (["--net", "none", "--netns", "/proc/self/ns/net"], "itself")])
 def test_what_cannot_be_attached_says_why(sandgate, words, says):
