@@ -151,6 +151,7 @@ int capture_link_prepare(struct supervisor *s, const struct capture_request *r, 
 {
 	const struct settings *set = &s->options->sources->settings;
 	struct capture_link *c = &s->capture;
+	unsigned before = c->made;
 
 	if (!r->file)
 		return 0;
@@ -165,7 +166,11 @@ int capture_link_prepare(struct supervisor *s, const struct capture_request *r, 
 	c->keys = r->keys || set->pcap_keys;
 	c->who = who;
 	c->made = 0;
-	return make_segment(c, &c->now, e);
+	if (make_segment(c, &c->now, e) == 0)
+		return 0;
+	/* Then the last one is what there is to report of. */
+	c->made = before;
+	return -1;
 }
 
 static int make_shared(struct capture_link *c, struct err *e)

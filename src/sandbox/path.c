@@ -70,13 +70,14 @@ size_t path_depth(const char *path)
 bool path_join(const char *base, const char *rest, char out[PATH_MAX])
 {
 	size_t nb = strlen(base), nr = strlen(rest);
+	bool alone = *rest == '/' || nb == 0;
 
-	if (*rest == '/')
-		nb = 0;
+	if (alone || base[nb - 1] == '/')
+		nb = alone ? 0 : nb - 1;
 	if (nb + 1 + nr >= PATH_MAX)
 		return false;
-	memmove(out + (nb ? nb + 1 : 0), rest, nr + 1);
-	if (nb) {
+	memmove(out + (alone ? 0 : nb + 1), rest, nr + 1);
+	if (!alone) {
 		memmove(out, base, nb);
 		out[nb] = '/';
 	}

@@ -152,11 +152,23 @@ void pcap_place_take_another(struct pcap_place *p)
 static int failed(const char *path, int error, struct err *e)
 {
 	err_set(e, "--pcap %s: %s", path,
-		error == EEXIST ? "it is there already, and a capture overwrites nothing; name "
-				  "another file, or remove it"
-				: err_why(error));
+		error == EISDIR	  ? "a folder; name a file in it"
+		: error == EEXIST ? "it is there already, and a capture overwrites nothing; name "
+				    "another file, or remove it"
+				  : err_why(error));
 	errno = error;
 	return -1;
+}
+
+/* Why a file of that name was not made. */
+static int why_not(const struct pcap_place *p, const char *name, int error)
+{
+	struct stat there;
+	bool folder = error == EEXIST &&
+		      fstatat(p->folder, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+		      S_ISDIR(there.st_mode);
+
+	return folder ? EISDIR : error;
 }
 
 int pcap_place_create(const struct pcap_place *p, unsigned number, char path[PATH_MAX],
@@ -170,7 +182,7 @@ int pcap_place_create(const struct pcap_place *p, unsigned number, char path[PAT
 		return failed(name, ENAMETOOLONG, e);
 	fd = openat(p->folder, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
-		return failed(path, errno, e);
+		return failed(path, why_not(p, name, errno), e);
 	/* Neither the umask nor an ACL of the folder makes it another's. */
 	if (fchmod(fd, 0600) == 0)
 		return fd;

@@ -349,7 +349,7 @@ def test_a_capture_overwrites_nothing_and_lies_out_of_reach(world, sandgate, cap
     refused(f"{work}/x", "a sandbox sees", cwd=machine.new_work(person))
     refused("/usr/x.pcapng", "a sandbox sees")
     refused(captures.path("no/such/folder"), "No such file")
-    refused(f"{captures.folder}/.", "is there already")
+    refused(f"{captures.folder}/.", "a folder; name a file in it")
     refused(f"{captures.folder}/..", "a folder")
     assert captures.names() == ["link", "there"]
     # The next segment of a capture finds one there.
@@ -422,6 +422,11 @@ report(n=n)
     assert stop["action"] == "sandgate.pcap.stop" and stop["why"] == "asked" and stop["dropped"] == 0
     nothing = sandgate("pcap", "--stop", one.name)
     assert nothing.status == 125 and "no capture is under way" in nothing.err
+    # One that does not begin leaves the report of the last as it was.
+    report = sandgate.json("pcap", one.name)
+    there = sandgate("pcap", one.name, captures.path())
+    assert there.status == 125 and "is there already" in there.err
+    assert report["segments"] == 1 and sandgate.json("pcap", one.name) == report
     # And another one.
     assert sandgate("pcap", one.name, captures.path("second"), "--pcap-max-mb", "2").ok
     echo(one, far, 4007, "second")

@@ -785,6 +785,22 @@ static void paths_that_do_not_fit_are_refused(void **state)
 	assert_false(path_join("/a", longest + 1, out));
 }
 
+static void a_path_is_joined_with_one_slash(void **state)
+{
+	char out[PATH_MAX];
+
+	assert_true(path_join("/", "a", out));
+	assert_string_equal(out, "/a");
+	assert_true(path_join("/a", "b", out));
+	assert_string_equal(out, "/a/b");
+	assert_true(path_join("/a/", "b", out));
+	assert_string_equal(out, "/a/b");
+	assert_true(path_join("/a", "/b", out));
+	assert_string_equal(out, "/b");
+	assert_true(path_join("", "b", out));
+	assert_string_equal(out, "b");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -817,6 +833,7 @@ int main(void)
 		cmocka_unit_test(a_command_that_only_the_person_has_is_named),
 		cmocka_unit_test(paths_as_text),
 		cmocka_unit_test(paths_that_do_not_fit_are_refused),
+		cmocka_unit_test(a_path_is_joined_with_one_slash),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
