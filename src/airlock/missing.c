@@ -31,8 +31,9 @@ int missing_userns(const struct missing_facts *f, int error, struct err *e)
 				  "give sandgate an AppArmor profile with the rule \"userns,\", or "
 				  "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0");
 	return err_set(e,
-		       "cannot make a user namespace: %s; in a container or a chroot, allow "
-		       "unshare(CLONE_NEWUSER) (seccomp profile, AppArmor profile)",
+		       "cannot make a user namespace: %s; in a container, allow "
+		       "unshare(CLONE_NEWUSER) (seccomp, AppArmor); in a chroot there are none: "
+		       "enter the folder with systemd-nspawn",
 		       strerror(error));
 }
 

@@ -212,6 +212,9 @@ static void texts(void **state)
 	f = (struct missing_facts){-1, 1};
 	missing_netns(&f, EPERM, &e);
 	assert_non_null(strstr(e.text, "apparmor_restrict_unprivileged_userns=0"));
+	f = (struct missing_facts){-1, -1};
+	missing_userns(&f, EPERM, &e);
+	assert_non_null(strstr(e.text, "in a chroot there are none: enter the folder with"));
 	missing_userns(&f, EINVAL, &e);
 	assert_non_null(strstr(e.text, "CONFIG_USER_NS"));
 	missing_netns(&f, EINVAL, &e);
