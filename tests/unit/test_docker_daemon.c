@@ -119,6 +119,46 @@ static void what_is_not_understood(void **state)
 	}
 }
 
+static int read_network(const char *text, char id[DOCKER_ID_SIZE], char name[DOCKER_NAME_SIZE])
+{
+	json_t *n = json_loads(text, 0, NULL);
+	struct err e;
+	int rc;
+
+	assert_non_null(n);
+	rc = docker_network_read(n, id, name, &e);
+	json_decref(n);
+	return rc;
+}
+
+#define NETWORK(id, name, driver) \
+	"{\"Id\": \"" id "\", \"Name\": \"" name "\", \"Driver\": \"" driver "\"}"
+
+/* They become a path, and words of a shell's. */
+static void a_network_by_its_name(void **state)
+{
+	static const char *const wrong[] = {
+		"[]",
+		"{}",
+		NETWORK("ab12", "agents", "bridge"),
+		NETWORK("../ab", "agents", "sandgate"),
+		NETWORK("", "agents", "sandgate"),
+		NETWORK("ab12", "--privileged", "sandgate"),
+		NETWORK("ab12", "a b", "sandgate"),
+		NETWORK("ab12", "a$(id)", "sandgate"),
+		NETWORK("ab12", "a*", "sandgate"),
+		NETWORK("ab12", "", "sandgate"),
+		NETWORK("ab12", "a\\nb", "sandgate"),
+	};
+	char id[DOCKER_ID_SIZE], name[DOCKER_NAME_SIZE];
+
+	assert_int_equal(read_network(NETWORK("ab12", "my_net-1.x", "sandgate"), id, name), 0);
+	assert_string_equal(id, "ab12");
+	assert_string_equal(name, "my_net-1.x");
+	for (size_t i = 0; i < sg_array_len(wrong); i++)
+		assert_int_equal(read_network(wrong[i], id, name), -1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -127,6 +167,7 @@ int main(void)
 		cmocka_unit_test(config_file),
 		cmocka_unit_test(whose_it_is),
 		cmocka_unit_test(what_is_not_understood),
+		cmocka_unit_test(a_network_by_its_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
