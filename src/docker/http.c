@@ -11,12 +11,12 @@
 #include "docker/http.h"
 
 #include <errno.h>
-#include <microhttpd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "docker/message.h"
+#include "docker/http_library.h"
 
 enum { CONNECTIONS_MAX = 512, CONNECTION_MEMORY = 16 << 10 };
 
@@ -36,6 +36,7 @@ struct docker_call {
 };
 
 struct docker_http {
+	const struct http_library *mhd;
 	struct MHD_Daemon *daemon;
 	struct loop *loop;
 	struct watch watch;
@@ -65,7 +66,7 @@ pid_t docker_call_peer(const struct docker_call *c)
 static unsigned check_peer(struct docker_call *c)
 {
 	const union MHD_ConnectionInfo *info =
-		MHD_get_connection_info(c->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+		c->http->mhd->get_connection_info(c->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
 	struct ucred who;
 	socklen_t n = sizeof(who);
 
@@ -117,15 +118,16 @@ static void take_body(struct docker_call *c, const char *data, size_t n)
 
 static enum MHD_Result send_text(struct docker_call *c, unsigned status, const char *text)
 {
+	const struct http_library *mhd = c->http->mhd;
 	struct MHD_Response *r =
-		MHD_create_response_from_buffer(strlen(text), (void *)text, MHD_RESPMEM_MUST_COPY);
+		mhd->create_response_from_buffer(strlen(text), (void *)text, MHD_RESPMEM_MUST_COPY);
 	enum MHD_Result sent;
 
 	if (!r)
 		return MHD_NO;
-	MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, content_type);
-	sent = MHD_queue_response(c->connection, status, r);
-	MHD_destroy_response(r);
+	mhd->add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, content_type);
+	sent = mhd->queue_response(c->connection, status, r);
+	mhd->destroy_response(r);
 	return sent;
 }
 
@@ -149,7 +151,7 @@ static enum MHD_Result finish(struct docker_call *c)
 	}
 	if (!c->answer) {
 		c->suspended = true;
-		MHD_suspend_connection(c->connection);
+		c->http->mhd->suspend_connection(c->connection);
 		return MHD_YES;
 	}
 	if (c->refused)
@@ -167,7 +169,7 @@ void docker_call_answer(struct docker_call *c, json_t *answer)
 		abort();
 	if (c->suspended) {
 		c->suspended = false;
-		MHD_resume_connection(c->connection);
+		c->http->mhd->resume_connection(c->connection);
 		loop_timer_set(c->http->loop, &c->http->timer, loop_now(c->http->loop));
 	}
 }
@@ -221,8 +223,8 @@ static void run(struct docker_http *h)
 {
 	MHD_UNSIGNED_LONG_LONG ms;
 
-	MHD_run(h->daemon);
-	if (MHD_get_timeout(h->daemon, &ms) == MHD_YES)
+	h->mhd->run(h->daemon);
+	if (h->mhd->get_timeout(h->daemon, &ms) == MHD_YES)
 		loop_timer_set(h->loop, &h->timer, mono_add_ms(mono_now(), (int64_t)ms));
 	else
 		loop_timer_cancel(h->loop, &h->timer);
@@ -243,14 +245,14 @@ static int begin_serving(struct docker_http *h, int listener, struct err *e)
 	const union MHD_DaemonInfo *info;
 	int rc;
 
-	h->daemon = MHD_start_daemon(
+	h->daemon = h->mhd->start_daemon(
 		MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, h,
 		MHD_OPTION_LISTEN_SOCKET, listener, MHD_OPTION_NOTIFY_COMPLETED, on_end, NULL,
 		MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
 		(size_t)CONNECTION_MEMORY, MHD_OPTION_END);
 	if (!h->daemon)
 		return err_set(e, "libmicrohttpd does not start: %s", err_why(errno));
-	info = MHD_get_daemon_info(h->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+	info = h->mhd->get_daemon_info(h->daemon, MHD_DAEMON_INFO_EPOLL_FD);
 	rc = info ? loop_add(h->loop, &h->watch, info->epoll_fd, EPOLLIN) : -ENOSYS;
 	return rc < 0 ? err_set(e, "the loop: %s", err_why(-rc)) : 0;
 }
@@ -258,11 +260,13 @@ static int begin_serving(struct docker_http *h, int listener, struct err *e)
 struct docker_http *docker_http_start(struct loop *l, int listener, docker_http_fn *fn, void *ctx,
 				      struct err *e)
 {
-	struct docker_http *h = malloc(sizeof(*h));
+	const struct http_library *mhd = http_library_load(e);
+	struct docker_http *h = mhd ? malloc(sizeof(*h)) : NULL;
 
 	if (!h)
-		return err_set(e, "out of memory"), NULL;
-	*h = (struct docker_http){.loop = l,
+		return mhd ? (err_set(e, "out of memory"), NULL) : NULL;
+	*h = (struct docker_http){.mhd = mhd,
+				  .loop = l,
 				  .watch = {.ready = on_ready, .fd = -1},
 				  .timer = {.expired = on_timer},
 				  .fn = fn,
@@ -285,13 +289,13 @@ void docker_http_stop(struct docker_http *h)
 		if (c->suspended) {
 			c->answer = strdup("");
 			c->suspended = false;
-			MHD_resume_connection(c->connection);
+			h->mhd->resume_connection(c->connection);
 		}
 	if (h->daemon) {
-		MHD_run(h->daemon);
+		h->mhd->run(h->daemon);
 		/* It closes the listener that it was given. */
-		MHD_quiesce_daemon(h->daemon);
-		MHD_stop_daemon(h->daemon);
+		h->mhd->quiesce_daemon(h->daemon);
+		h->mhd->stop_daemon(h->daemon);
 	}
 	free(h);
 }

@@ -5,7 +5,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +16,8 @@
 #include "base/compiler.h"
 #include "sandbox/ca_store.h"
 #include "sandbox/pem.h"
+
+static_assert(CA_BUNDLE_HEAD % (64 * 1024) == 0, "what follows the block can be mapped");
 
 static const char folder_name[] = "ca";
 
@@ -71,8 +75,8 @@ static int write_at(int fd, struct span text, size_t offset)
 /* Readable for all: inside, the reader may be another user. */
 static int make_file(struct ca_bundle *b, enum ca_file which, int dir)
 {
-	int fd = openat(dir, names[which], O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-			0444);
+	int fd =
+		openat(dir, names[which], O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0444);
 
 	b->fd[which] = fd;
 	return fd < 0 || fchmod(fd, 0444) < 0 ? -errno : 0;
@@ -89,13 +93,14 @@ static void fill(uint8_t *p, size_t n)
 /* 0 or -errno. */
 static int make_pem(struct ca_bundle *b, enum ca_file which, int dir, struct span host)
 {
-	uint8_t blank[CA_BUNDLE_HEAD];
-	int rc = make_file(b, which, dir);
+	_cleanup_free_ uint8_t *blank = malloc(CA_BUNDLE_HEAD);
+	int rc = blank ? make_file(b, which, dir) : -ENOMEM;
 
-	fill(blank, sizeof(blank));
-	if (rc == 0)
-		rc = write_at(b->fd[which], span_of(blank, sizeof(blank)), 0);
-	return rc ? rc : write_at(b->fd[which], host, sizeof(blank));
+	if (rc)
+		return rc;
+	fill(blank, CA_BUNDLE_HEAD);
+	rc = write_at(b->fd[which], span_of(blank, CA_BUNDLE_HEAD), 0);
+	return rc ? rc : write_at(b->fd[which], host, CA_BUNDLE_HEAD);
 }
 
 static int make_store(struct ca_bundle *b, int dir)
@@ -114,7 +119,7 @@ static int make_store(struct ca_bundle *b, int dir)
 }
 
 /* A policy of Chromium's that names the authorities; false when they do not fit. */
-static bool write_policy(struct span pem, uint8_t out[CA_BUNDLE_HEAD])
+static bool write_policy(struct span pem, uint8_t out[static CA_BUNDLE_HEAD])
 {
 	uint8_t room[PEM_CERTIFICATE_MAX];
 	char text[BASE64_TEXT(PEM_CERTIFICATE_MAX) + 1];
@@ -135,12 +140,12 @@ static bool write_policy(struct span pem, uint8_t out[CA_BUNDLE_HEAD])
 
 static int make_policy(struct ca_bundle *b, int dir)
 {
-	uint8_t none[CA_BUNDLE_HEAD];
-	int rc = make_file(b, CA_POLICY, dir);
+	_cleanup_free_ uint8_t *none = malloc(CA_BUNDLE_HEAD);
+	int rc = none ? make_file(b, CA_POLICY, dir) : -ENOMEM;
 
 	if (rc == 0 && !write_policy(span_of("", 0), none))
 		rc = -EMSGSIZE;
-	return rc ? rc : write_at(b->fd[CA_POLICY], span_of(none, sizeof(none)), 0);
+	return rc ? rc : write_at(b->fd[CA_POLICY], span_of(none, CA_BUNDLE_HEAD), 0);
 }
 
 static int name_paths(struct ca_bundle *b, const char *path)
@@ -161,6 +166,39 @@ static int make_files(struct ca_bundle *b, int dir)
 	if (rc == 0)
 		rc = make_policy(b, dir);
 	return rc ? rc : make_store(b, dir);
+}
+
+/* What was read is in the file, which costs no process anything: a copy would be in all of them. */
+static int map_text(struct trusted_text *t, int fd)
+{
+	void *p;
+
+	if (!t->n)
+		return 0;
+	p = mmap(NULL, t->n, PROT_READ, MAP_SHARED, fd, CA_BUNDLE_HEAD);
+	if (p == MAP_FAILED)
+		return -errno;
+	free(t->p);
+	t->p = p;
+	return 0;
+}
+
+static int map_texts(struct ca_bundle *b)
+{
+	int rc = map_text(&b->host.text, b->fd[CA_BUNDLE]);
+
+	b->mapped_text = rc == 0;
+	if (rc == 0)
+		rc = map_text(&b->host.extra, b->fd[CA_EXTRA]);
+	b->mapped_extra = rc == 0;
+	return rc;
+}
+
+static void unmap_text(struct trusted_text *t)
+{
+	if (t->n)
+		munmap(t->p, t->n);
+	*t = (struct trusted_text){0};
 }
 
 static int make_folder(int dir)
@@ -184,7 +222,8 @@ static int make_all(struct ca_bundle *b, int dir, const char *path)
 	if (rc)
 		return rc;
 	folder = make_folder(dir);
-	return folder < 0 ? folder : make_files(b, folder);
+	rc = folder < 0 ? folder : make_files(b, folder);
+	return rc ? rc : map_texts(b);
 }
 
 int ca_bundle_open(struct ca_bundle *b, const struct host_bundle_request *r, int dir,
@@ -220,7 +259,10 @@ struct span ca_bundle_host(const struct ca_bundle *b)
 	return b->host.text.n ? trusted_span(&b->host.text) : span_of("", 0);
 }
 
-/* What stands for the authorities in each file. */
+/*
+ * What stands for the authorities in each file. Never on a stack, nor is one block of it: what a stack
+ * once held stays in each process that is forked later.
+ */
 struct heads {
 	uint8_t pem[CA_BUNDLE_HEAD], policy[CA_BUNDLE_HEAD], store[CA_STORE_HEAD];
 };
@@ -253,15 +295,17 @@ static int write_heads(const struct ca_bundle *b, const struct heads *h)
 
 int ca_bundle_set_authority(struct ca_bundle *b, struct span pem, struct err *e)
 {
-	struct heads h;
+	_cleanup_free_ struct heads *h = malloc(sizeof(*h));
 	int rc;
 
+	if (!h)
+		return err_set(e, "out of memory");
 	if (!pem_is_certificates(pem))
 		return err_set(e, "the sandbox's authority: it is no certificate");
-	if (!make_heads(pem, &h))
+	if (!make_heads(pem, h))
 		return err_set(e, "the sandbox's authorities: more than %d KiB of certificates",
 			       CA_BUNDLE_HEAD / 1024);
-	rc = write_heads(b, &h);
+	rc = write_heads(b, h);
 	return rc ? err_set(e, "the certificates of the sandbox: %s", err_why(-rc)) : 0;
 }
 
@@ -270,6 +314,10 @@ void ca_bundle_close(struct ca_bundle *b)
 	for (size_t i = 0; i < CA_FILES; i++)
 		if (b->fd[i] >= 0)
 			close(b->fd[i]);
+	if (b->mapped_text)
+		unmap_text(&b->host.text);
+	if (b->mapped_extra)
+		unmap_text(&b->host.extra);
 	host_bundle_free(&b->host);
 	*b = CA_BUNDLE_NONE;
 }

@@ -37,9 +37,10 @@ enum ca_file { CA_BUNDLE, CA_EXTRA, CA_STORE, CA_POLICY, CA_FILES };
 
 struct ca_bundle {
 	struct host_bundle host;
-	int fd[CA_FILES];      /* open for writing; -1 */
-	char folder[PATH_MAX]; /* on the host, without links: to be mounted */
-	char bundle[PATH_MAX]; /* and two that are in it */
+	bool mapped_text, mapped_extra; /* of the host's: they lie in the files */
+	int fd[CA_FILES];		/* open for writing; -1 */
+	char folder[PATH_MAX];		/* on the host, without links: to be mounted */
+	char bundle[PATH_MAX];		/* and two that are in it */
 	char store[PATH_MAX];
 	size_t store_head; /* where the authorities are in the store */
 };
