@@ -8,11 +8,11 @@
 
 /* `sandgate net NAME` and `sandgate net allow NAME` must never mean two things. */
 static const char *const reserved[] = {
-	"allow",	 "attach", "audit",   "config",	  "create",  "deny", "detach",
-	"docker-driver", "doctor", "egress",  "exec",	  "explain", "help", "learn",
-	"log",		 "ls",	   "net",     "oci-hook", "org",     "pcap", "permissions",
-	"policy",	 "proof",  "rm",      "run",	  "setup",   "show", "start",
-	"stop",		 "verify", "version", "vm-net",
+	"allow",       "attach",	"audit",  "config",  "create",	 "deny",    "detach",
+	"docker-args", "docker-driver", "doctor", "egress",  "exec",	 "explain", "help",
+	"learn",       "log",		"ls",	  "net",     "oci-hook", "org",	    "pcap",
+	"permissions", "policy",	"proof",  "rm",	     "run",	 "setup",   "show",
+	"start",       "stop",		"verify", "version", "vm-net",
 };
 
 static bool is_name_char(char c)
