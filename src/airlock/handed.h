@@ -4,7 +4,7 @@
  *
  * A namespace that ever heard of a device whose other end is in another one knows that one by a number
  * for as long as both live, and rtnetlink makes devices there by it, for root of whoever knows the
- * first (sandbox/netns_number.h): the container knows its airlock, so the airlock must not know the
+ * first (sandbox/engine/netns_number.h): the container knows its airlock, so the airlock must not know the
  * namespace in which the end is left, the host's.
  */
 #ifndef SG_AIRLOCK_HANDED_H

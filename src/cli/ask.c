@@ -2,7 +2,7 @@
 #include "cli/ask.h"
 
 #include "cli/known.h"
-#include "sandbox/client.h"
+#include "sandbox/control/client.h"
 
 json_t *ask_sandbox(const char *name, const char *op, struct err *e)
 {

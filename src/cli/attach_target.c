@@ -5,7 +5,7 @@
 
 #include "base/span.h"
 #include "cli/container_pid.h"
-#include "sandbox/netns.h"
+#include "sandbox/engine/netns.h"
 #include "sandbox/run.h"
 
 static int find_pid(const struct attach_words *w, struct attach_target *out, struct err *e)

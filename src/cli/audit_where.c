@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "cli/known.h"
-#include "sandbox/host_log.h"
-#include "sandbox/log_folder.h"
+#include "sandbox/log/host_log.h"
+#include "sandbox/log/log_folder.h"
 
 static const size_t file_max = 64 << 20;
 

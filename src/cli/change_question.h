@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "base/err.h"
-#include "sandbox/change_request.h"
+#include "sandbox/control/change_request.h"
 
 /*
  * 0, or the exit status with the message: there is none, it was declined, or nobody can be asked.

@@ -9,8 +9,8 @@
 #include "cli/run_policy.h"
 #include "cli/run_words.h"
 #include "sandbox/attach.h"
-#include "sandbox/netns.h"
-#include "sandbox/netns_claim.h"
+#include "sandbox/engine/netns.h"
+#include "sandbox/engine/netns_claim.h"
 #include "sandbox/run.h"
 #include "sandbox/sandbox_name.h"
 

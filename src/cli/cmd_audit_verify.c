@@ -14,7 +14,7 @@
 #include "cli/audit_where.h"
 #include "cli/cli.h"
 #include "cli/output.h"
-#include "sandbox/host_log.h"
+#include "sandbox/log/host_log.h"
 #include "sandbox/name_list.h"
 #include "sandbox/run.h"
 #include "sandbox/state_dir.h"

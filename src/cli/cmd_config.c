@@ -3,11 +3,11 @@
 
 #include "cli/cli.h"
 #include "cli/output.h"
-#include "sandbox/host_log.h"
+#include "sandbox/log/host_log.h"
 #include "sandbox/person.h"
 #include "sandbox/run.h"
-#include "sandbox/settings_file.h"
-#include "sandbox/sources.h"
+#include "sandbox/settings/settings_file.h"
+#include "sandbox/settings/sources.h"
 #include "sandbox/who.h"
 
 static const char *const from_words[] = {

@@ -7,9 +7,9 @@
 #include "cli/cli.h"
 #include "docker/container.h"
 #include "docker/driver.h"
-#include "sandbox/environment.h"
+#include "sandbox/engine/environment.h"
 #include "sandbox/run.h"
-#include "sandbox/shared_trust.h"
+#include "sandbox/files/shared_trust.h"
 
 /* One line of words without spaces, for $(...) of a shell. */
 static void print_words(const char *network, const char *folder)

@@ -2,7 +2,7 @@
 #include "cli/cli.h"
 #include "cli/known.h"
 #include "cli/run_words.h"
-#include "sandbox/exec_client.h"
+#include "sandbox/control/exec_client.h"
 #include "sandbox/run.h"
 
 int cmd_exec(const struct args *a)

@@ -21,7 +21,7 @@
 #include "cli/log_text.h"
 #include "cli/output.h"
 #include "cli/since.h"
-#include "sandbox/log_folder.h"
+#include "sandbox/log/log_folder.h"
 #include "sandbox/run.h"
 
 /* How late the end of a sandbox may be seen; what is written is seen at once. */

@@ -4,9 +4,9 @@
 
 #include "cli/cli.h"
 #include "cli/output.h"
-#include "sandbox/client.h"
+#include "sandbox/control/client.h"
 #include "sandbox/definition.h"
-#include "sandbox/engine.h"
+#include "sandbox/engine/engine.h"
 #include "sandbox/name_list.h"
 #include "sandbox/run.h"
 #include "sandbox/state_dir.h"

@@ -13,7 +13,7 @@
 #include "cli/output.h"
 #include "cli/sandbox_policy.h"
 #include "cli/seen_log.h"
-#include "sandbox/client.h"
+#include "sandbox/control/client.h"
 #include "sandbox/refused.h"
 #include "sandbox/run.h"
 

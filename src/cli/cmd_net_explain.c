@@ -9,7 +9,7 @@
 #include "cli/policy_file.h"
 #include "cli/sandbox_policy.h"
 #include "policy/explain.h"
-#include "sandbox/host_links.h"
+#include "sandbox/engine/host_links.h"
 #include "sandbox/run.h"
 
 /* What judges, and for whom a remedy would be. */

@@ -15,10 +15,10 @@
 #include "policy/diff.h"
 #include "policy/learn.h"
 #include "policy/print_yaml.h"
-#include "sandbox/client.h"
+#include "sandbox/control/client.h"
 #include "sandbox/refused.h"
 #include "sandbox/run.h"
-#include "sandbox/seen_row.h"
+#include "sandbox/log/seen_row.h"
 
 /* --- what was seen --- */
 

@@ -12,9 +12,9 @@
 
 #include "cli/cli.h"
 #include "cli/hook_attach.h"
-#include "sandbox/container_offer.h"
-#include "sandbox/hook_file.h"
-#include "sandbox/netns.h"
+#include "sandbox/engine/container_offer.h"
+#include "sandbox/files/hook_file.h"
+#include "sandbox/engine/netns.h"
 #include "sandbox/run.h"
 
 /* 0 and the text, allocated; -1 with the message. */

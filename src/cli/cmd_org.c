@@ -6,12 +6,12 @@
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "policy/decide.h"
-#include "sandbox/host_log.h"
-#include "sandbox/organisation_files.h"
-#include "sandbox/organisation_key.h"
+#include "sandbox/log/host_log.h"
+#include "sandbox/settings/organisation_files.h"
+#include "sandbox/settings/organisation_key.h"
 #include "sandbox/person.h"
 #include "sandbox/run.h"
-#include "sandbox/sources.h"
+#include "sandbox/settings/sources.h"
 #include "sandbox/who.h"
 
 static const char private_name[] = "policy.key", public_name[] = ORGANISATION_KEY;

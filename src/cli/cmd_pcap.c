@@ -10,7 +10,7 @@
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "cli/pcap_words.h"
-#include "sandbox/client.h"
+#include "sandbox/control/client.h"
 #include "sandbox/run.h"
 
 /* The last segment is hashed before the capture is over. */

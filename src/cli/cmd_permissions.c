@@ -8,9 +8,9 @@
 #include "cli/permission_model.h"
 #include "policy/quote.h"
 #include "policy/strings.h"
-#include "sandbox/project.h"
+#include "sandbox/settings/project.h"
 #include "sandbox/run.h"
-#include "sandbox/sources.h"
+#include "sandbox/settings/sources.h"
 
 /* ---- All of them ---- */
 

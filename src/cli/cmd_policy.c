@@ -7,7 +7,7 @@
 #include "cli/policy_file.h"
 #include "policy/credential_use.h"
 #include "sandbox/run.h"
-#include "sandbox/sources.h"
+#include "sandbox/settings/sources.h"
 
 /* As `run --policy` would: parsed, valid as a whole, its permissions known, and it compiles. */
 static int load(const char *path, const struct sources *from, struct policy *p, struct err *note,

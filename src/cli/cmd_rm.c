@@ -6,7 +6,7 @@
 #include "cli/cli.h"
 #include "cli/ending.h"
 #include "cli/known.h"
-#include "sandbox/host_log.h"
+#include "sandbox/log/host_log.h"
 #include "sandbox/person.h"
 #include "sandbox/run.h"
 #include "sandbox/runtime_dir.h"

@@ -8,12 +8,12 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "sandbox/home.h"
-#include "sandbox/hook_file.h"
+#include "sandbox/files/home.h"
+#include "sandbox/files/hook_file.h"
 #include "sandbox/path.h"
 #include "sandbox/person.h"
 #include "sandbox/run.h"
-#include "sandbox/trusted_file.h"
+#include "sandbox/settings/trusted_file.h"
 
 enum { CONF_MAX = 1024 * 1024 };
 

@@ -6,8 +6,8 @@
 #include "cli/pcap_words.h"
 #include "cli/run_words.h"
 #include "sandbox/background.h"
-#include "sandbox/engine.h"
-#include "sandbox/machine.h"
+#include "sandbox/engine/engine.h"
+#include "sandbox/engine/machine.h"
 #include "sandbox/person.h"
 
 /* The least that IPv6 needs (RFC 8200, 5), and the most that an airlock's link has. */

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sandbox/exposure.h"
-#include "sandbox/secret_command.h"
+#include "sandbox/engine/exposure.h"
+#include "sandbox/secret/secret_command.h"
 
 enum { NAME_MAX_OCTETS = 255, SAID_MAX = 4096, ASK_MS = 20000 };
 

@@ -4,7 +4,7 @@
 #include <sys/resource.h>
 
 #include "cli/doctor.h"
-#include "sandbox/host_bundle.h"
+#include "sandbox/files/host_bundle.h"
 
 extern char **environ;
 

@@ -13,7 +13,7 @@
 
 #include "cli/doctor.h"
 #include "cli/doctor_program.h"
-#include "sandbox/kvm.h"
+#include "sandbox/engine/kvm.h"
 
 #if defined(__aarch64__)
 #define QEMU	     "qemu-system-aarch64"

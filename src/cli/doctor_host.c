@@ -11,7 +11,7 @@
 #include "cli/doctor.h"
 #include "cli/doctor_program.h"
 #include "cli/proc_file.h"
-#include "sandbox/bwrap.h"
+#include "sandbox/engine/bwrap.h"
 #include "sandbox/runtime_dir.h"
 
 enum {

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "cli/known.h"
 #include "sandbox/background.h"
-#include "sandbox/client.h"
+#include "sandbox/control/client.h"
 
 /* What was sent is let out after the end of all that ran (drain.c), and the logs are sealed. */
 enum { STEP_MS = 20, ANSWER_MS = 5000, AFTER_MS = 60000 };

@@ -12,14 +12,14 @@
 #include "base/clock.h"
 #include "cli/run_policy.h"
 #include "sandbox/attach.h"
-#include "sandbox/client.h"
-#include "sandbox/image_annotations.h"
+#include "sandbox/control/client.h"
+#include "sandbox/engine/image_annotations.h"
 #include "sandbox/name_list.h"
-#include "sandbox/netns.h"
-#include "sandbox/netns_claim.h"
-#include "sandbox/netns_number.h"
-#include "sandbox/resolver_place.h"
-#include "sandbox/trusted_file.h"
+#include "sandbox/engine/netns.h"
+#include "sandbox/engine/netns_claim.h"
+#include "sandbox/engine/netns_number.h"
+#include "sandbox/files/resolver_place.h"
+#include "sandbox/settings/trusted_file.h"
 
 /* The sandbox of the container's last run may still be ending. */
 enum { NAME_MS = 15000, NAME_STEP_MS = 50, ID_SHOWN = 12 };

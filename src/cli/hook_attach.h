@@ -15,7 +15,7 @@
 #ifndef SG_CLI_HOOK_ATTACH_H
 #define SG_CLI_HOOK_ATTACH_H
 
-#include "sandbox/oci_state.h"
+#include "sandbox/engine/oci_state.h"
 
 /* 0 when the container may go on, -1 with the message when it may not. */
 int hook_attach(const struct oci_state *s, struct err *e) sg_must_check;

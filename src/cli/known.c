@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "base/nearest.h"
-#include "sandbox/client.h"
+#include "sandbox/control/client.h"
 #include "sandbox/name_list.h"
 #include "sandbox/runtime_dir.h"
 #include "sandbox/state_dir.h"

@@ -6,7 +6,7 @@
 #include <limits.h>
 
 #include "cli/args.h"
-#include "sandbox/capture_request.h"
+#include "sandbox/log/capture_request.h"
 
 struct pcap_words {
 	char path[PATH_MAX];

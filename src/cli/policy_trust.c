@@ -6,7 +6,7 @@
 
 #include "cli/question.h"
 #include "policy/print_yaml.h"
-#include "sandbox/exposure.h"
+#include "sandbox/engine/exposure.h"
 #include "sandbox/path.h"
 #include "sandbox/run.h"
 

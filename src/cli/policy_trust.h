@@ -12,7 +12,7 @@
 #define SG_CLI_POLICY_TRUST_H
 
 #include "cli/run_policy.h"
-#include "sandbox/trust.h"
+#include "sandbox/settings/trust.h"
 
 struct policy_trust {
 	char path[PATH_MAX]; /* of the file as it was named, absolute; empty: there is nothing to

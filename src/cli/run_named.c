@@ -11,8 +11,8 @@
 #include "cli/run_words.h"
 #include "cli/sandbox_policy.h"
 #include "cli/stored.h"
-#include "sandbox/engine.h"
-#include "sandbox/exec_client.h"
+#include "sandbox/engine/engine.h"
+#include "sandbox/control/exec_client.h"
 #include "sandbox/name_list.h"
 #include "sandbox/path.h"
 

@@ -7,7 +7,7 @@
 #define SG_CLI_RUN_NAMED_H
 
 #include "cli/args.h"
-#include "sandbox/sources.h"
+#include "sandbox/settings/sources.h"
 
 /*
  * What the options say of its policy is applied as a change, and kept; what would make another

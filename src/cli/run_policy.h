@@ -12,7 +12,7 @@
 #define SG_CLI_RUN_POLICY_H
 
 #include "policy/policy.h"
-#include "sandbox/sources.h"
+#include "sandbox/settings/sources.h"
 
 /* The options, as written; NULL or false: not given. Lists are NULL-terminated. */
 struct policy_words {

@@ -5,8 +5,8 @@
 #define SG_CLI_RUN_PROJECT_H
 
 #include "cli/run_policy.h"
-#include "sandbox/project.h"
-#include "sandbox/trust.h"
+#include "sandbox/settings/project.h"
+#include "sandbox/settings/trust.h"
 
 struct run_project {
 	char *cwd;

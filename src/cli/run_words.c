@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "sandbox/engine.h"
+#include "sandbox/engine/engine.h"
 #include "sandbox/sandbox_name.h"
 
 int run_words_check_name(const char *option, const char *name, struct err *e)

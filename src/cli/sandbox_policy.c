@@ -7,10 +7,10 @@
 
 #include "cli/known.h"
 #include "policy/rule.h"
-#include "sandbox/client.h"
+#include "sandbox/control/client.h"
 #include "sandbox/definition.h"
 #include "sandbox/run.h"
-#include "sandbox/stopped_policy.h"
+#include "sandbox/control/stopped_policy.h"
 
 /* The gate may take long over a policy of a million names. */
 enum { CHANGE_MS = 60000 };

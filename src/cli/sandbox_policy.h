@@ -6,8 +6,8 @@
 #include <jansson.h>
 
 #include "policy/permission.h"
-#include "sandbox/change_request.h"
-#include "sandbox/sources.h"
+#include "sandbox/control/change_request.h"
+#include "sandbox/settings/sources.h"
 
 struct sandbox_policy {
 	bool runs;

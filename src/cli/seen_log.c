@@ -10,9 +10,9 @@
 
 #include "audit/connection_reader.h"
 #include "audit/event.h"
-#include "sandbox/log_folder.h"
+#include "sandbox/log/log_folder.h"
 #include "sandbox/refused.h"
-#include "sandbox/seen_row.h"
+#include "sandbox/log/seen_row.h"
 
 #define CONNECTIONS_FOLDER "connections"
 

@@ -8,8 +8,8 @@
 
 #include "cli/known.h"
 #include "policy/change.h"
-#include "sandbox/engine.h"
-#include "sandbox/host_log.h"
+#include "sandbox/engine/engine.h"
+#include "sandbox/log/host_log.h"
 #include "sandbox/path.h"
 #include "sandbox/person.h"
 #include "sandbox/runtime_dir.h"

@@ -9,7 +9,7 @@
 #include "cni/cni.h"
 #include "cni/ipam.h"
 #include "cni/result.h"
-#include "sandbox/netns.h"
+#include "sandbox/engine/netns.h"
 #include "sandbox/runtime_dir.h"
 
 /* What ADD makes, before it is made. */

@@ -2,9 +2,9 @@
 #include "cni/cni.h"
 #include "cni/ipam.h"
 #include "cni/result.h"
-#include "sandbox/client.h"
-#include "sandbox/netns.h"
-#include "sandbox/netns_claim.h"
+#include "sandbox/control/client.h"
+#include "sandbox/engine/netns.h"
+#include "sandbox/engine/netns_claim.h"
 
 /* The supervisor answers, and replaces a gate that has died. */
 static enum cni_code check_gate(const char *name, struct err *e)

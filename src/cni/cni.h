@@ -11,7 +11,7 @@
 #include "cni/call.h"
 #include "cni/config.h"
 #include "policy/policy.h"
-#include "sandbox/sources.h"
+#include "sandbox/settings/sources.h"
 
 /* A call, as it came. */
 struct cni_request {

@@ -3,7 +3,7 @@
 
 #include "cni/cni.h"
 #include "cni/ipam.h"
-#include "sandbox/netns.h"
+#include "sandbox/engine/netns.h"
 
 /*
  * Leaves those that another plugin gave: of a link alone there are the usual ones only, or those of

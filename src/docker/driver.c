@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "docker/join.h"
-#include "sandbox/shared_trust.h"
+#include "sandbox/files/shared_trust.h"
 
 enum { BACKLOG = 128, TIMERS = 8, SYSTEMD_FD = 3 };
 

@@ -37,7 +37,7 @@
 #include "sandbox/attach.h"
 #include "sandbox/definition.h"
 #include "sandbox/runtime_dir.h"
-#include "sandbox/shared_trust.h"
+#include "sandbox/files/shared_trust.h"
 
 enum { DEVICE_DIGITS = 12 }; /* of the endpoint's id: with "sg" the name of a device */
 

@@ -7,7 +7,7 @@
 
 #include "docker/driver.h"
 #include "docker/join.h"
-#include "sandbox/shared_trust.h"
+#include "sandbox/files/shared_trust.h"
 
 struct asked {
 	struct docker_driver *driver;

@@ -9,8 +9,8 @@
 
 #include "base/clock.h"
 #include "sandbox/background.h"
-#include "sandbox/client.h"
-#include "sandbox/engine.h"
+#include "sandbox/control/client.h"
+#include "sandbox/engine/engine.h"
 #include "sandbox/run.h"
 #include "sandbox/runtime_dir.h"
 #include "sandbox/state_dir.h"

@@ -12,8 +12,8 @@
 
 #include "airlock/airlock.h"
 #include "policy/policy.h"
-#include "sandbox/capture_request.h"
-#include "sandbox/sources.h"
+#include "sandbox/log/capture_request.h"
+#include "sandbox/settings/sources.h"
 
 struct attach_publish {
 	struct endpoint host; /* where the supervisor listens, TCP */

@@ -23,8 +23,8 @@
 
 #include "policy/inspects.h"
 #include "sandbox/attach.h"
-#include "sandbox/log_notes.h"
-#include "sandbox/shared_trust.h"
+#include "sandbox/log/log_notes.h"
+#include "sandbox/files/shared_trust.h"
 
 /* A sandbox that runs for longer gets a new authority with its next broker. */
 enum { AUTHORITY_DAYS = 397 };

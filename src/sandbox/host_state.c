@@ -8,9 +8,9 @@
 #include <sys/inotify.h>
 #include <sys/stat.h>
 
-#include "sandbox/host_links.h"
+#include "sandbox/engine/host_links.h"
 #include "sandbox/path.h"
-#include "sandbox/resolver_files.h"
+#include "sandbox/files/resolver_files.h"
 
 enum { FILE_MAX = 4 * 1024 * 1024 };
 

@@ -15,7 +15,7 @@
 
 #include "base/err.h"
 #include "gate/gate.h"
-#include "sandbox/settings.h"
+#include "sandbox/settings/settings.h"
 
 struct host_state {
 	const struct settings *settings;

@@ -5,7 +5,7 @@
 
 #include "broker/broker.h"
 #include "policy/parent_proxy.h"
-#include "sandbox/settings.h"
+#include "sandbox/settings/settings.h"
 
 struct parent_state {
 	struct parent_proxy proxy; /* n is 0: there is none */

@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "io/passed_fd.h"
-#include "sandbox/memory_file.h"
+#include "sandbox/files/memory_file.h"
 #include "sandbox/pidfd.h"
 
 enum {

@@ -8,7 +8,7 @@
 
 #include "airlock/addresses.h"
 #include "policy/permission.h"
-#include "sandbox/seen_row.h"
+#include "sandbox/log/seen_row.h"
 
 /* --- from the gate --- */
 

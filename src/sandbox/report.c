@@ -4,8 +4,8 @@
 
 #include "audit/refusals.h"
 #include "gate/counted.h"
-#include "sandbox/exec_elsewhere.h"
-#include "sandbox/publish_ports.h"
+#include "sandbox/engine/exec_elsewhere.h"
+#include "sandbox/engine/publish_ports.h"
 #include "sandbox/summary.h"
 #include "sandbox/supervisor.h"
 

@@ -21,14 +21,14 @@
 
 #include "policy/credential_use.h"
 #include "sandbox/broker_watch.h"
-#include "sandbox/exec_door.h"
-#include "sandbox/log_notes.h"
-#include "sandbox/netns_claim.h"
-#include "sandbox/publish_ports.h"
+#include "sandbox/control/exec_door.h"
+#include "sandbox/log/log_notes.h"
+#include "sandbox/engine/netns_claim.h"
+#include "sandbox/engine/publish_ports.h"
 #include "sandbox/refused.h"
 #include "sandbox/summary.h"
 #include "sandbox/supervisor.h"
-#include "sandbox/trust.h"
+#include "sandbox/settings/trust.h"
 
 extern char **environ;
 

@@ -8,8 +8,8 @@
 #include <stdbool.h>
 
 #include "policy/policy.h"
-#include "sandbox/capture_request.h"
-#include "sandbox/sources.h"
+#include "sandbox/log/capture_request.h"
+#include "sandbox/settings/sources.h"
 
 /* Exit statuses that are sandgate's own. */
 enum { EXIT_USAGE = 2, EXIT_SANDGATE = 125, EXIT_CANNOT_EXECUTE = 126, EXIT_NOT_FOUND = 127 };

@@ -11,10 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "sandbox/ca_bundle.h"
-#include "sandbox/container_files.h"
-#include "sandbox/control_socket.h"
-#include "sandbox/netns_claim.h"
+#include "sandbox/files/ca_bundle.h"
+#include "sandbox/engine/container_files.h"
+#include "sandbox/control/control_socket.h"
+#include "sandbox/engine/netns_claim.h"
 #include "sandbox/person.h"
 #include "sandbox/private_dir.h"
 #include "sandbox/state_dir.h"

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "sandbox/home.h"
+#include "sandbox/files/home.h"
 #include "sandbox/name_list.h"
 #include "sandbox/path.h"
 #include "sandbox/person.h"

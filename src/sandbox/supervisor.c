@@ -34,8 +34,8 @@
 #include "sandbox/attach.h"
 #include "sandbox/background.h"
 #include "sandbox/broker_watch.h"
-#include "sandbox/exec_door.h"
-#include "sandbox/log_notes.h"
+#include "sandbox/control/exec_door.h"
+#include "sandbox/log/log_notes.h"
 
 enum { SIGNAL_STATUS = 128, SAY_MS = 1000 };
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "fuzz.h"
-#include "sandbox/change_request.h"
-#include "sandbox/seen_row.h"
+#include "sandbox/control/change_request.h"
+#include "sandbox/log/seen_row.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "fuzz.h"
-#include "sandbox/disk_header.h"
+#include "sandbox/log/disk_header.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

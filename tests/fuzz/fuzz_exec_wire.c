@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "sandbox/exec_wire.h"
+#include "sandbox/control/exec_wire.h"
 
 static void check(const struct exec_hello *h, const struct exec_request *r)
 {

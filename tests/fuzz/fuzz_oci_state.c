@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "sandbox/image_annotations.h"
-#include "sandbox/oci_state.h"
+#include "sandbox/engine/image_annotations.h"
+#include "sandbox/engine/oci_state.h"
 
 static void check_state(const struct oci_state *s)
 {

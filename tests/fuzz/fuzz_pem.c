@@ -5,8 +5,8 @@
 #include <openssl/pkcs12.h>
 
 #include "fuzz.h"
-#include "sandbox/ca_store.h"
-#include "sandbox/pem.h"
+#include "sandbox/files/ca_store.h"
+#include "sandbox/files/pem.h"
 
 static size_t count(struct span text)
 {

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "sandbox/qemu_options.h"
-#include "sandbox/qemu_words.h"
+#include "sandbox/engine/qemu_options.h"
+#include "sandbox/engine/qemu_words.h"
 
 enum { WORDS = 32, TEXT = 4096 };
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "fuzz.h"
-#include "sandbox/resolver_files.h"
+#include "sandbox/files/resolver_files.h"
 
 static void check_resolv(const struct resolver_config *c)
 {

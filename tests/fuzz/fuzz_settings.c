@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "sandbox/settings.h"
+#include "sandbox/settings/settings.h"
 
 static void check_key(struct span text, const struct settings *s, size_t key)
 {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "fuzz.h"
-#include "sandbox/trust.h"
+#include "sandbox/settings/trust.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

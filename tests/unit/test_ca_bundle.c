@@ -16,8 +16,8 @@
 #include <openssl/pkcs12.h>
 #include <openssl/x509v3.h>
 
-#include "sandbox/ca_bundle.h"
-#include "sandbox/ca_store.h"
+#include "sandbox/files/ca_bundle.h"
+#include "sandbox/files/ca_store.h"
 
 static char base[] = "/tmp/sandgate-test-ca-XXXXXX";
 static char host_file[PATH_MAX], host_pem[8192];

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sandbox/change_entry.h"
-#include "sandbox/change_request.h"
-#include "sandbox/seen_row.h"
+#include "sandbox/control/change_entry.h"
+#include "sandbox/control/change_request.h"
+#include "sandbox/log/seen_row.h"
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 

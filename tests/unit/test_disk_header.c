@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "sandbox/disk_header.h"
+#include "sandbox/log/disk_header.h"
 
 enum { NAME_AT = 0x1f0 };
 

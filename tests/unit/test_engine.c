@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "cli/container_pid.h"
-#include "sandbox/engine.h"
+#include "sandbox/engine/engine.h"
 
 static void assert_refused(const char *name, const char *says)
 {

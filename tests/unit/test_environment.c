@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "broker/placeholder.h"
-#include "sandbox/environment.h"
+#include "sandbox/engine/environment.h"
 
 static char *const person[] = {
 	"PATH=/usr/bin",

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "sandbox/exec_wire.h"
+#include "sandbox/control/exec_wire.h"
 
 /* The texts as octets, their NULs written out, and how many of them are arguments. */
 static bool parse(const char *octets, size_t n, uint32_t n_args, uint32_t n_env,

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "sandbox/exposure.h"
+#include "sandbox/engine/exposure.h"
 
 static char top[64];
 static struct exposure x;

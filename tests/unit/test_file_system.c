@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "sandbox/command_path.h"
-#include "sandbox/file_system.h"
+#include "sandbox/files/command_path.h"
+#include "sandbox/files/file_system.h"
 
 /* A machine as a table: path, kind ('d', 'f', 's'ocket), or "->" and a link's target. */
 struct node {

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "audit/log.h"
-#include "sandbox/host_log.h"
+#include "sandbox/log/host_log.h"
 
 enum { WRITERS = 24 };
 

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
-#include "sandbox/machine_words.h"
+#include "sandbox/engine/machine_words.h"
 
 static const struct machine_link by_descriptor = {
 	.fd = 3, .mac = {0x02, 0xab, 0, 0, 0, 0xfe}, .mtu = 9000};

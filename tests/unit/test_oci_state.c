@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "sandbox/image_annotations.h"
-#include "sandbox/oci_state.h"
+#include "sandbox/engine/image_annotations.h"
+#include "sandbox/engine/oci_state.h"
 
 #define STATE(more) \
 	"{\"ociVersion\":\"1.0.2\",\"id\":\"c-1.a_b+2\",\"pid\":42,\"bundle\":\"/b/u\"" more "}"

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "sandbox/organisation_key.h"
+#include "sandbox/settings/organisation_key.h"
 
 /* RFC 8410, 10.3 and 10.1: a private key, and its public key. */
 static const char rfc_private[] =

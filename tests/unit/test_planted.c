@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "sandbox/file_tables.h"
-#include "sandbox/planted.h"
+#include "sandbox/files/file_tables.h"
+#include "sandbox/files/planted.h"
 
 static char folder[] = "/tmp/sandgate-planted-XXXXXX";
 

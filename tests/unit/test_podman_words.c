@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "sandbox/container_offer.h"
+#include "sandbox/engine/container_offer.h"
 #include "sandbox/name_list.h"
-#include "sandbox/podman_words.h"
+#include "sandbox/engine/podman_words.h"
 
 static const char *const hook_folders[] = {"/etc/h", "/run/s/podman", NULL};
 static char *env[] = {"A=1 2", "TERM=x", NULL}, *command[] = {"sh", "-c", "x", NULL};

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "policy/rule.h"
-#include "sandbox/project.h"
+#include "sandbox/settings/project.h"
 
 static char base[] = "/tmp/sandgate-test-project-XXXXXX";
 static char path[PATH_MAX];

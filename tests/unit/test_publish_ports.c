@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "sandbox/attach.h"
-#include "sandbox/publish_ports.h"
+#include "sandbox/engine/publish_ports.h"
 
 static struct endpoint endpoint_of(const char *text, uint16_t port)
 {

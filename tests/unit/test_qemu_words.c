@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
-#include "sandbox/qemu_line.h"
+#include "sandbox/engine/qemu_line.h"
 
 static const char *const no_words[] = {NULL};
 

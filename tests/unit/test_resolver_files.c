@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sandbox/resolver_files.h"
+#include "sandbox/files/resolver_files.h"
 
 static struct resolver_config resolv(const char *text)
 {

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "sandbox/resolver_place.h"
+#include "sandbox/files/resolver_place.h"
 
 static char root[] = "/tmp/sandgate-root-XXXXXX";
 

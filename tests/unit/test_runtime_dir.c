@@ -16,8 +16,8 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
-#include "sandbox/client.h"
-#include "sandbox/control.h"
+#include "sandbox/control/client.h"
+#include "sandbox/control/control.h"
 #include "sandbox/runtime_dir.h"
 #include "person.h"
 

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "io/passed_fd.h"
-#include "sandbox/secret_fetch.h"
+#include "sandbox/secret/secret_fetch.h"
 
 #define SECRET "the-s3cret-value"
 

@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sandbox/secret_keep.h"
-#include "sandbox/secret_source.h"
+#include "sandbox/secret/secret_keep.h"
+#include "sandbox/secret/secret_source.h"
 
 extern char **environ;
 

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
-#include "sandbox/secret_source.h"
+#include "sandbox/secret/secret_source.h"
 
 #define SECRET "the-s3cret-value"
 

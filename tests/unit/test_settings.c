@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "sandbox/settings.h"
+#include "sandbox/settings/settings.h"
 
 static size_t key_of(const char *name)
 {

@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "sandbox/syscall_filter.h"
+#include "sandbox/engine/syscall_filter.h"
 
 enum { CHILD_FAILED = 99, HIGH = 1 };
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "sandbox/trust.h"
+#include "sandbox/settings/trust.h"
 
 /* SHA-256 of "abc" (FIPS 180-2, B.1). */
 #define DIGEST_OF_ABC "ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0="

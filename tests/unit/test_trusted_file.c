@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "sandbox/trusted_file.h"
+#include "sandbox/settings/trusted_file.h"
 
 static void owner_and_mode_decide(void **state)
 {

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sandbox/files/file_tables.h"
+
+#include "base/compiler.h"
+
+/*
+ * The system. What is not here is not inside: no /boot, /home, /mnt, /srv, no host's /run.
+ * /var has databases that programs read; uid 0 may fetch packages there.
+ */
+const struct file_row file_system_rows[] = {
+	{.path = "/usr", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
+	{.path = "/bin", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
+	{.path = "/sbin", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
+	{.path = "/lib", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
+	{.path = "/lib32", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
+	{.path = "/lib64", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
+	{.path = "/libx32", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
+	{.path = "/etc", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
+	{.path = "/opt", .kind = MOUNT_RO, .when = IF_THERE},
+	{.path = "/nix/store", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
+	{.path = "/gnu/store", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
+	{.path = "/sys/devices/system", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
+	{.path = "/sys/kernel/mm/transparent_hugepage", .kind = MOUNT_RO, .when = IF_THERE},
+	{.path = "/dev", .kind = MOUNT_DEV, .closed = true},
+	{.path = "/proc", .kind = MOUNT_PROC, .closed = true},
+	/* Uid 0 inside owns those of its namespaces, uid 0 outside all of them. */
+	{.path = "/proc/sys", .kind = MOUNT_RO, .when = IF_THERE},
+	{.path = "/proc/fs", .kind = MOUNT_RO, .when = OF_HOST_ROOT},
+	{.path = "/proc/acpi", .kind = MOUNT_BLANK, .when = OF_HOST_ROOT},
+	{.path = "/proc/scsi", .kind = MOUNT_BLANK, .when = OF_HOST_ROOT},
+	{.path = "/proc/kcore", .kind = MOUNT_BLANK, .when = OF_HOST_ROOT},
+	{.path = "/proc/keys", .kind = MOUNT_BLANK, .when = OF_HOST_ROOT},
+	{.path = "/proc/latency_stats", .kind = MOUNT_BLANK, .when = OF_HOST_ROOT},
+	{.path = "/proc/mtrr", .kind = MOUNT_BLANK, .when = OF_HOST_ROOT},
+	{.path = "/proc/sched_debug", .kind = MOUNT_BLANK, .when = OF_HOST_ROOT},
+	{.path = "/proc/sysrq-trigger", .kind = MOUNT_BLANK, .when = OF_HOST_ROOT},
+	{.path = "/proc/timer_list", .kind = MOUNT_BLANK, .when = OF_HOST_ROOT},
+	{.path = "/tmp", .kind = MOUNT_TMPFS, .mode = 01777},
+	{.path = "/run", .kind = MOUNT_TMPFS, .mode = 0755, .closed = true},
+	{.path = "/run/lock", .kind = MOUNT_DIR, .mode = 01777},
+	{.path = "/var", .kind = MOUNT_DIR, .mode = 0755},
+	{.path = "/var/run", .kind = MOUNT_LINK, .target = "../run"},
+	{.path = "/var/lock", .kind = MOUNT_LINK, .target = "../run/lock"},
+	{.path = "/var/tmp", .kind = MOUNT_TMPFS, .mode = 01777},
+	{.path = "/var/log", .kind = MOUNT_DIR, .when = UNLESS_ROOT, .mode = 0755},
+	{.path = "/var/cache", .kind = MOUNT_DIR, .mode = 0755},
+	{.path = "/var/lib", .kind = MOUNT_DIR, .mode = 0755},
+	{.path = "/var/lib/dpkg", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
+	{.path = "/var/lib/rpm", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
+	{.path = "/var/lib/pacman", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
+	{.path = "/var/lib/ca-certificates", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
+	{.path = "/var/lib/texmf", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
+	{.path = "/var/lib/ghostscript", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
+	{.path = "/var/lib/aspell", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
+	{.path = "/var/cache/fontconfig", .kind = MOUNT_RO, .when = IF_THERE, .closed = true},
+	{.path = "/var/lib/apt", .kind = MOUNT_RO, .when = UNLESS_ROOT, .closed = true},
+	{.path = "/var/lib/apt/lists", .kind = MOUNT_TMPFS, .when = IF_ROOT, .mode = 0755},
+	{.path = "/var/lib/apt/lists/partial", .kind = MOUNT_DIR, .when = IF_ROOT, .mode = 0755},
+	{.path = "/var/cache/apt", .kind = MOUNT_TMPFS, .when = IF_ROOT, .mode = 0755},
+	{.path = "/var/cache/apt/archives/partial",
+	 .kind = MOUNT_DIR,
+	 .when = IF_ROOT,
+	 .mode = 0755},
+	{.path = "/var/log", .kind = MOUNT_TMPFS, .when = IF_ROOT, .mode = 0755},
+};
+
+const size_t file_n_system_rows = sg_array_len(file_system_rows);
+
+/*
+ * In a working directory, not to be written by default: what the person's own shell, git or CI
+ * would run outside. A row with a slash also pins the folder above, which could otherwise be moved
+ * away with the protected part in it.
+ */
+const char *const file_protected_parts[] = {
+	".git",
+	".git/hooks",
+	".git/config",
+	/* Both name, or are, a configuration in place of that one. */
+	".git/config.worktree",
+	".git/commondir",
+	".gitmodules",
+	".bashrc",
+	".bash_profile",
+	".bash_login",
+	".bash_logout",
+	".bash_aliases",
+	".profile",
+	".zshrc",
+	".zshenv",
+	".zprofile",
+	".zlogin",
+	".zlogout",
+	".kshrc",
+	".cshrc",
+	".tcshrc",
+	".login",
+	".config/fish",
+	".envrc",
+	"sandgate.yaml",
+	"sandgate.yml",
+	".github/workflows",
+	".github/actions",
+	".gitea/workflows",
+	".forgejo/workflows",
+	".gitlab-ci.yml",
+	".gitlab-ci.yaml",
+	".gitlab/ci",
+	".ci",
+	".circleci",
+	".travis.yml",
+	".cirrus.yml",
+	".cirrus.star",
+	".drone.yml",
+	".woodpecker.yml",
+	".woodpecker.yaml",
+	".woodpecker",
+	".buildkite",
+	".semaphore",
+	".teamcity",
+	".builds",
+	".build.yml",
+	".appveyor.yml",
+	"appveyor.yml",
+	"azure-pipelines.yml",
+	"bitbucket-pipelines.yml",
+	"buildspec.yml",
+	"cloudbuild.yaml",
+	"Jenkinsfile",
+};
+
+const size_t file_n_protected_parts = sg_array_len(file_protected_parts);

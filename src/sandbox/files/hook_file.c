@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sandbox/files/hook_file.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sandbox/settings/trusted_file.h"
+
+static int own_path(char out[PATH_MAX], struct err *e)
+{
+	ssize_t n = readlink("/proc/self/exe", out, PATH_MAX - 1);
+
+	if (n < 0)
+		return err_set(e, "the path of sandgate itself: %s", err_why(errno));
+	out[n] = 0;
+	if (access(out, X_OK) < 0)
+		return err_set(e, "%s: %s; sandgate was replaced while it ran, start it again", out,
+			       strerror(errno));
+	return 0;
+}
+
+char *hook_file_text(struct err *e)
+{
+	char path[PATH_MAX], *text;
+	json_t *o;
+
+	if (own_path(path, e))
+		return NULL;
+	o = json_pack("{s:s, s:{s:s, s:[s, s]}, s:{s:{s:s}}, s:[s]}", "version", "1.0.0", "hook",
+		      "path", path, "args", "sandgate", "oci-hook", "when", "annotations",
+		      "^sandgate\\.", ".*", "stages", "createRuntime");
+	text = json_dumps(o, JSON_INDENT(2));
+	json_decref(o);
+	if (!text)
+		err_set(e, "%s: the path cannot be written as JSON", path);
+	return text;
+}
+
+int hook_file_write(int folder, struct err *e)
+{
+	char *text = hook_file_text(e);
+	int rc;
+
+	if (!text)
+		return -1;
+	rc = trusted_file_replace(folder, HOOK_FILE_NAME, span_of_string(text), 0644);
+	free(text);
+	return rc ? err_set(e, HOOK_FILE_NAME ": %s", err_why(-rc)) : 0;
+}
