@@ -40,25 +40,27 @@ static bool is_same(const struct identity *a, const struct identity *b)
 	return a->dev == b->dev && a->ino == b->ino;
 }
 
-/*
- * The user namespace that owns the host's network namespace. False when it is above this one: then
- * nothing that is made below has a right over the host's devices.
- */
-static bool find_owner_of_host(struct identity *out)
+/* Which user namespaces own the host's network namespace and the one that is asked about. */
+struct owners {
+	bool host_is_above; /* of this process's: nothing below has a right over the host's devices */
+	struct identity host, netns; /* the former unless it is above */
+};
+
+/* Once: what a second look could not tell would pass for an owner above, which the kernel hides
+ * (EPERM). -1 with the message. */
+static int look(int netns, struct owners *o, struct err *e)
 {
 	_cleanup_fd_ int host = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-	_cleanup_fd_ int owner = host < 0 ? -1 : ioctl(host, NS_GET_USERNS);
+	_cleanup_fd_ int above = host < 0 ? -1 : ioctl(host, NS_GET_USERNS);
+	_cleanup_fd_ int owner = -1;
 
-	return identify(owner, out);
-}
-
-/* Of another owner its root has no right over the host's devices, whatever its capabilities. */
-static bool is_owned_by(int netns, const struct identity *of)
-{
-	_cleanup_fd_ int owner = ioctl(netns, NS_GET_USERNS);
-	struct identity found;
-
-	return !identify(owner, &found) || is_same(&found, of);
+	o->host_is_above = host >= 0 && above < 0 && errno == EPERM;
+	if (o->host_is_above || identify(above, &o->host))
+		owner = ioctl(netns, NS_GET_USERNS);
+	return identify(owner, &o->netns)
+		       ? 0
+		       : err_set(e, "whom the network namespace belongs to cannot be told: %s",
+				 err_why(errno));
 }
 
 /* True also when it cannot be told. */
@@ -123,48 +125,27 @@ static bool knows_others(struct nl *ask)
 	return nl_dump(ask, count, &n) < 0 || n > 1;
 }
 
-static bool find_owner(int netns, struct identity *out)
-{
-	_cleanup_fd_ int owner = ioctl(netns, NS_GET_USERNS);
-
-	return identify(owner, out);
-}
-
 /*
  * Where the host's owner is above, its devices are out of reach; what a person's engine puts between
- * its containers and the host (podman's rootless network) is not.
+ * its containers and the host (podman's rootless network) is not. Of another owner than the host's its
+ * root has no right over the host's devices, whatever its capabilities.
  */
-static bool is_in_reach(struct nl *ask, int netns, struct identity *owner, const char **where)
+static bool is_in_reach(struct nl *ask, const struct owners *o)
 {
-	bool host = find_owner_of_host(owner);
-
-	*where = host ? "the host" : "another network namespace";
-	if (host)
-		return is_owned_by(netns, owner) && knows_host(ask);
-	return find_owner(netns, owner) && knows_others(ask);
-}
-
-/* The kernel refuses an owner that is above (EPERM); without descriptors nothing could be told. */
-static int check_can_be_told(int netns, struct err *e)
-{
-	_cleanup_fd_ int host = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-	_cleanup_fd_ int above = host < 0 ? -1 : ioctl(host, NS_GET_USERNS);
-	bool told = above >= 0 || (host >= 0 && errno == EPERM);
-	_cleanup_fd_ int owner = told ? ioctl(netns, NS_GET_USERNS) : -1;
-
-	return owner >= 0 ? 0
-			  : err_set(e, "whom the network namespace belongs to cannot be told: %s",
-				    err_why(errno));
+	if (o->host_is_above)
+		return knows_others(ask);
+	return is_same(&o->netns, &o->host) && knows_host(ask);
 }
 
 int netns_number_check(struct nl *ask, int netns, int alive, struct err *e)
 {
-	struct identity owner;
+	struct owners o = {0};
 	const char *where;
 
-	if (check_can_be_told(netns, e) < 0)
+	if (look(netns, &o, e))
 		return -1;
-	if (!is_in_reach(ask, netns, &owner, &where))
+	where = o.host_is_above ? "another network namespace" : "the host";
+	if (!is_in_reach(ask, &o))
 		return 0;
 	if (alive < 0) {
 		err_set(e,
@@ -173,7 +154,7 @@ int netns_number_check(struct nl *ask, int netns, int alive, struct err *e)
 			where);
 		return 1;
 	}
-	if (!may_admin(alive, &owner))
+	if (!may_admin(alive, &o.netns))
 		return 0;
 	return err_set(e,
 		       "the process could make devices on %s, past the gate: it has "
