@@ -284,17 +284,21 @@ def test_a_driver_that_starts_puts_right_what_is_trusted(docker, world, sandgate
     made_network(docker, "policy=/run/policy.yaml")
     folder = sandgate("docker-args", "--folder", "agents").out.strip()
     assert trusting(docker, sandgate).returncode == 0
-    with_it = docker.machine.read(f"{folder}/bundle.pem").count("BEGIN CERTIFICATE")
+    bundle = f"{folder}/bundle.pem"
+
+    def trusted():
+        return docker.machine.exists(bundle) and docker.machine.read(bundle).count("BEGIN CERTIFICATE")
+    with_it = trusted()
     os.kill(supervisor_of(docker.machine, "root", "box"), signal.SIGKILL)
     wait_until(lambda: listed(sandgate) == {}, 20, "the sandbox's end")
     docker.end_driver()
     docker.start_driver()
-    assert docker.machine.read(f"{folder}/bundle.pem").count("BEGIN CERTIFICATE") == with_it - 1
+    wait_until(lambda: trusted() == with_it - 1, 20, "the folder")
     docker.ok("rm", "-f", "box")
     docker.end_driver()
     docker.machine.place.call(lambda: shutil.rmtree(TRUST))
     docker.start_driver()
-    assert docker.machine.read(f"{folder}/bundle.pem").count("BEGIN CERTIFICATE") == with_it - 1
+    wait_until(lambda: trusted() == with_it - 1, 20, "the folder")
 
 
 @pytest.mark.parametrize("name, words", [

@@ -81,8 +81,9 @@ def test_rootless_podman_needs_users_to_give(world, sandgate):
     assert hidden["status"] == "hint" and hidden["fix"] == "apt-get install uidmap", hidden
 
 
-def test_dockers_driver_is_one_that_answers(world, sandgate):
+def test_dockers_driver_is_one_that_answers(world, sandgate, kept_engines):
     """The file alone may be what a driver left that was killed."""
+    kept_engines.end("docker")  # whose driver would be found
     row = looked(world, sandgate)["docker driver"]
     assert row["status"] == "hint" and DRIVER in row["detail"] and "docker-driver" in row["fix"], row
 
