@@ -3,6 +3,7 @@
 
 #include "cli/attach_target.h"
 #include "cli/cli.h"
+#include "cli/container_trust.h"
 #include "cli/output.h"
 #include "cli/pcap_words.h"
 #include "cli/question.h"
@@ -63,6 +64,8 @@ static int attach(const struct args *a, const struct sources *s, const struct at
 
 	if (check_claim(t->netns, e) || ask(a, t, e) || attach_start(&r, name, e))
 		return EXIT_SANDGATE;
+	if (container_trust_is_wanted(p, s) && !r.quiet)
+		container_trust_attach(name, t->alive);
 	puts(name);
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `sandgate oci-hook`: run by a container's runtime, with the container's state on standard input.
- * Status 0 lets the container go on, any other refuses it. What it says on standard error some
+ * `sandgate oci-hook`: run by a container's runtime, with the container's state on standard input; with
+ * --precreate by its engine, with the configuration that it will give the runtime. Status 0 lets the container go on, any other refuses it. What it says on standard error some
  * runtimes show and some throw away, so a refusal is in the system's log as well.
  */
 #include <errno.h>
@@ -12,6 +12,7 @@
 
 #include "cli/cli.h"
 #include "cli/hook_attach.h"
+#include "cli/hook_precreate.h"
 #include "sandbox/engine/container_offer.h"
 #include "sandbox/files/hook_file.h"
 #include "sandbox/engine/netns.h"
@@ -30,7 +31,7 @@ static int read_state(char **out, size_t *n, struct err *e)
 	while (*n < cap && got) {
 		got = read(STDIN_FILENO, *out + *n, cap - *n);
 		if (got < 0 && errno != EINTR)
-			return err_set(e, "the container's state: %s", err_why(errno));
+			return err_set(e, "standard input: %s", err_why(errno));
 		*n += got > 0 ? (size_t)got : 0;
 	}
 	return 0;
@@ -71,10 +72,27 @@ static int hold(struct err *e)
 	return rc;
 }
 
-static int print_config(void)
+/* Of the container's configuration on standard input what takes its place, on standard output. */
+static int add(struct err *e)
+{
+	char *text, *added = NULL;
+	size_t n;
+	int rc = read_state(&text, &n, e);
+
+	if (rc == 0)
+		added = hook_precreate(span_of(text, n), e);
+	free(text);
+	if (!added)
+		return -1;
+	rc = fputs(added, stdout) == EOF || fflush(stdout) == EOF;
+	free(added);
+	return rc ? err_set(e, "the container's configuration could not be written") : 0;
+}
+
+static int print_config(bool precreate)
 {
 	struct err e;
-	char *text = hook_file_text(&e);
+	char *text = hook_file_text(precreate ? HOOK_PRECREATE : HOOK_CREATE_RUNTIME, &e);
 
 	if (!text)
 		return cli_fail(EXIT_SANDGATE, &e);
@@ -85,11 +103,12 @@ static int print_config(void)
 
 int cmd_oci_hook(const struct args *a)
 {
+	bool precreate = args_has(a, OCI_HOOK_PRECREATE);
 	struct err e;
 
 	if (args_has(a, OCI_HOOK_PRINT_CONFIG))
-		return print_config();
-	if (hold(&e) == 0)
+		return print_config(precreate);
+	if ((precreate ? add(&e) : hold(&e)) == 0)
 		return 0;
 	syslog(LOG_AUTHPRIV | LOG_ERR, "%s", e.text);
 	return cli_fail(EXIT_SANDGATE, &e);

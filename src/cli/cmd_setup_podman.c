@@ -68,14 +68,15 @@ static int make_folder(const char *path, struct err *e)
 static int write_into(const char *path, struct err *e)
 {
 	_cleanup_fd_ int folder = -1;
-	int rc;
+	int rc = 0;
 
 	if (make_folder(path, e))
 		return -1;
 	folder = trusted_folder_open(path, OWNER_ROOT_OR_PERSON, e);
 	if (folder < 0)
 		return folder == -ENOENT ? err_set(e, "%s: it is no folder", path) : -1;
-	rc = hook_file_write(folder, e);
+	for (int stage = 0; rc == 0 && stage < HOOK_STAGES; stage++)
+		rc = hook_file_write(folder, (enum hook_stage)stage, e);
 	return rc ? err_prefix(e, "%s", path) : 0;
 }
 

@@ -10,15 +10,16 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "cli/run_policy.h"
+#include "cli/container_trust.h"
+#include "cli/hook_policy.h"
 #include "sandbox/attach.h"
 #include "sandbox/control/client.h"
 #include "sandbox/engine/image_annotations.h"
-#include "sandbox/name_list.h"
 #include "sandbox/engine/netns.h"
 #include "sandbox/engine/netns_claim.h"
 #include "sandbox/engine/netns_number.h"
 #include "sandbox/files/resolver_place.h"
+#include "sandbox/pidfd.h"
 #include "sandbox/settings/trusted_file.h"
 
 /* The sandbox of the container's last run may still be ending. */
@@ -112,45 +113,6 @@ static void forget(struct container *c)
 		close(c->alive);
 }
 
-/* --- its policy --- */
-
-/* Its items by spaces: podman takes commas of --annotation for itself. NULL: there is none. */
-static const char *const *split(const char *text, struct name_list *out)
-{
-	_cleanup_free_ char *copy = text ? strdup(text) : NULL;
-	char *rest = NULL;
-
-	for (char *item = copy ? strtok_r(copy, " ", &rest) : NULL; item;
-	     item = strtok_r(NULL, " ", &rest))
-		name_list_add(out, item);
-	out->failed = out->failed || (text && !copy);
-	return (const char *const *)out->v;
-}
-
-static int build_policy(const struct oci_state *s, const struct sources *sources,
-			struct run_policy *out, struct err *e)
-{
-	const char *policy = s->say[OCI_POLICY];
-	struct name_list allow = {0}, deny = {0}, publish = {0};
-	struct policy_words words = {
-		.net = *policy == '/' ? NULL : policy,
-		.policy_file = *policy == '/' ? policy : NULL,
-		.allow = split(s->say[OCI_ALLOW], &allow),
-		.deny = split(s->say[OCI_DENY], &deny),
-		.publish = split(s->say[OCI_PUBLISH], &publish),
-		.unattended = true,
-		.no_project = true,
-	};
-	int rc = allow.failed || deny.failed || publish.failed ? err_set(e, "out of memory") : 0;
-
-	if (rc == 0 && run_policy_parse(&words, sources, out, e))
-		rc = err_prefix(e, "the container's annotations");
-	name_list_free(allow.v);
-	name_list_free(deny.v);
-	name_list_free(publish.v);
-	return rc;
-}
-
 /* --- a network that is behind a gate already --- */
 
 static int check_same_policy(const char *name, const struct policy *p, struct err *e)
@@ -190,10 +152,10 @@ static int check_comer(const struct container *c, struct err *e)
 	return rc < 0 ? -1 : 0;
 }
 
-/* 0 when a gate is to be put before it, 1 when that is there, -1 with the message. */
-static int look_for_gate(const struct container *c, const struct policy *p, struct err *e)
+/* 0 when a gate is to be put before it, 1 and its name when that is there, -1 with the message. */
+static int look_for_gate(const struct container *c, const struct policy *p,
+			 char name[SANDBOX_NAME_SIZE], struct err *e)
 {
-	char name[SANDBOX_NAME_SIZE];
 	int found = netns_claim_find(c->netns, name, e);
 
 	if (found < 0)
@@ -247,9 +209,9 @@ static void await_name(const char *name)
 }
 
 static int attach(const struct container *c, const struct sources *sources,
-		  const struct run_policy *p, struct err *e)
+		  const struct run_policy *p, char name[SANDBOX_NAME_SIZE], struct err *e)
 {
-	char wanted[SANDBOX_NAME_SIZE], name[SANDBOX_NAME_SIZE];
+	char wanted[SANDBOX_NAME_SIZE];
 	struct attach_request r = {
 		.name = wanted,
 		.engine = "podman",
@@ -272,18 +234,49 @@ static int attach(const struct container *c, const struct sources *sources,
 	return attach_start(&r, name, e);
 }
 
+/* --- its files --- */
+
+static int place_trust(const struct container *c, const char *name, struct err *e)
+{
+	char root[PATH_MAX];
+	struct trust_target t = {.root = root};
+	struct trust_placed placed;
+	_cleanup_fd_ int process = pidfd_open_child(c->state->pid);
+	int rc;
+
+	if (process < 0)
+		return err_set(e, "its first process: %s", err_why(errno));
+	t.process = process;
+	rc = oci_root_parse(trusted_span(&c->config), root, e)
+		     ? -1
+		     : container_trust_place(name, &t, &placed, e);
+	return rc == 1 ? err_set(e,
+				 "the container has the files of the host, where no certificates of "
+				 "a sandbox can be put")
+		       : rc;
+}
+
+static int place_files(const struct container *c, const struct run_policy *p,
+		       const struct sources *sources, const char *name, struct err *e)
+{
+	if (resolver_place(trusted_span(&c->config), e))
+		return -1;
+	return container_trust_is_wanted(p, sources) ? place_trust(c, name, e) : 0;
+}
+
 static int attach_with(const struct container *c, const struct sources *sources, struct err *e)
 {
+	char name[SANDBOX_NAME_SIZE];
 	struct run_policy p;
-	int rc = build_policy(c->state, sources, &p, e);
+	int rc = hook_policy_build(c->state, sources, &p, e);
 
 	if (rc)
 		return -1;
-	rc = look_for_gate(c, &p.policy, e);
-	if (rc >= 0 && resolver_place(trusted_span(&c->config), e))
-		rc = -1;
+	rc = look_for_gate(c, &p.policy, name, e);
 	if (rc == 0)
-		rc = attach(c, sources, &p, e);
+		rc = attach(c, sources, &p, name, e);
+	if (rc >= 0)
+		rc = place_files(c, &p, sources, name, e);
 	run_policy_free(&p);
 	return rc < 0 ? -1 : 0;
 }

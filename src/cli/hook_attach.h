@@ -11,6 +11,9 @@
  *			gate, which ends with the process that holds the network; a later one goes on
  *			when it asks for the same policy, else it is refused
  *			that of another container: likewise, but refused when that has no gate
+ *
+ * Then its files, which nobody in it has seen yet: a resolv.conf where it has none, and where requests are
+ * inspected the certificates of the sandbox (trust_place.h).
  */
 #ifndef SG_CLI_HOOK_ATTACH_H
 #define SG_CLI_HOOK_ATTACH_H

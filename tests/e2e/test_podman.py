@@ -426,6 +426,11 @@ def test_crun_runs_the_hook_as_well(world, sandgate, podman, needs):
         done = run(*annotated("good.example.com"), "guest", "curl", "-sS", "-m", "9", "http://good.example.com/")
         assert done.stdout == "hello from good.example.com\n", done
         assert {p.destination for p in world.left_the_host()} == {good.addresses[0]}
+        policy = f"{world.machine.new_work(sandgate.person)}/policy.yaml"
+        world.machine.write(policy, "network: deny\nallow: [good.example.com]\ninspect: [good.example.com]\n",
+                            sandgate.person)
+        done = run(*annotated(policy=policy), "guest", "env", "-i", "/bin/curl", "-sS", "https://good.example.com/")
+        assert done.stdout == "hello from good.example.com\n", done
         done = run(*annotated(policy="dney"), "guest", "echo", "it runs")
         assert done.returncode != 0 and not done.stdout and "hook" in done.stderr, done
     finally:

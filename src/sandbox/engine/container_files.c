@@ -43,7 +43,7 @@ int container_files_make(int dir, const char *path, const char *resolv_conf, con
 	if (put_text(folder, resolv_conf_name, resolv_conf, e) ||
 	    put_text(folder, hosts_name, hosts, e))
 		return -1;
-	return hook_file_write(folder, e);
+	return hook_file_write(folder, HOOK_CREATE_RUNTIME, e);
 }
 
 void container_files_remove(int dir)

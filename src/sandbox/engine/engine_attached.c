@@ -139,7 +139,7 @@ static size_t name_inspected(const struct supervisor *s, char *const *names, cha
 	return n;
 }
 
-/* Its files are its own: nothing of sandgate's is mounted into them. */
+/* Whether they do is for whoever knows its files (trust_place.h). */
 static void say_authority(const struct supervisor *s)
 {
 	char hosts[512];
@@ -153,7 +153,7 @@ static void say_authority(const struct supervisor *s)
 	    (any || name_inspected(s, names, hosts, sizeof(hosts)))) {
 		err_set(&e,
 			"requests to %s are inspected: programs inside have to trust the authority "
-			"in %s; mount or copy it there, or keep TLS closed with --splice",
+			"in %s, or --splice keeps TLS closed",
 			hosts, s->ca.bundle);
 		supervisor_say(&e);
 	}

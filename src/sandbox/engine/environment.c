@@ -201,6 +201,22 @@ char **environment_build(const struct environment_request *r)
 	return NULL;
 }
 
+char **environment_build_additions(const struct credential_list *credentials,
+				   const uint8_t *placeholder_seed)
+{
+	const struct environment_request r = {.credentials = credentials,
+					      .placeholder_seed = placeholder_seed};
+	struct list l = {0};
+
+	for (size_t i = 0; i < sg_array_len(authority); i++)
+		list_set(&l, authority[i].name, authority[i].value);
+	put_placeholders(&l, &r);
+	if (!l.failed)
+		return l.v;
+	environment_free(l.v);
+	return NULL;
+}
+
 bool environment_trust(size_t i, struct environment_variable *out)
 {
 	static const char folder[] = SANDBOX_CA "/";

@@ -37,6 +37,13 @@ char **environment_build(const struct environment_request *r);
 void environment_free(char **env);
 
 /*
+ * The variables alone that the programs of another engine's container are given beside their own: whom
+ * to trust, and placeholders, as those of environment_build(). Free likewise.
+ */
+char **environment_build_additions(const struct credential_list *credentials,
+				   const uint8_t *placeholder_seed);
+
+/*
  * The variables that name the files for whom to trust in SANDBOX_CA; false past the last one. Those
  * with more than such a path in them, as Java's, are not among them.
  */

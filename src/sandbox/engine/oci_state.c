@@ -18,12 +18,12 @@ static const char *const keys[OCI_KEYS] = {
 	[OCI_PUBLISH] = "publish", [OCI_NAME] = "name",	  [OCI_SANDBOX] = "sandbox",
 };
 
-static json_t *load(struct span text, const char *what, struct err *e)
+static json_t *load(struct span text, const char *what, size_t flags, struct err *e)
 {
 	json_error_t why;
 	json_t *root = text.n > OCI_STATE_MAX ? NULL
 					      : json_loadb((const char *)text.p, text.n,
-							   JSON_REJECT_DUPLICATES, &why);
+							   JSON_REJECT_DUPLICATES | flags, &why);
 
 	if (text.n > OCI_STATE_MAX)
 		err_set(e, "%s is longer than %d octets", what, OCI_STATE_MAX);
@@ -150,7 +150,7 @@ static int check_together(const struct oci_state *s, struct err *e)
 
 int oci_state_parse(struct span text, struct oci_state *out, struct err *e)
 {
-	json_t *root = load(text, "the container's state", e);
+	json_t *root = load(text, "the container's state", 0, e);
 	int rc = -1;
 
 	*out = (struct oci_state){0};
@@ -174,6 +174,41 @@ void oci_state_free(struct oci_state *s)
 }
 
 /* --- its configuration --- */
+
+/* A limit that is none is 2^64 - 1 there, more than jansson has for an integer. */
+json_t *oci_config_load(struct span config, struct err *e)
+{
+	return load(config, "the container's configuration", JSON_DECODE_INT_AS_REAL, e);
+}
+
+int oci_config_words(struct span config, struct oci_state *out, struct err *e)
+{
+	json_t *root = oci_config_load(config, e);
+	int rc = -1;
+
+	*out = (struct oci_state){0};
+	if (root && read_annotations(json_object_get(root, "annotations"), out, e) == 0)
+		rc = check_together(out, e);
+	json_decref(root);
+	if (rc)
+		oci_state_free(out);
+	return rc;
+}
+
+int oci_root_parse(struct span config, char out[PATH_MAX], struct err *e)
+{
+	json_t *root = oci_config_load(config, e);
+	const char *path =
+		json_string_value(json_object_get(json_object_get(root, "root"), "path"));
+	bool good = path && *path == '/' && strlen(path) < PATH_MAX;
+
+	if (good)
+		strcpy(out, path);
+	else if (root)
+		err_set(e, "the container's configuration has no root, or none by its whole path");
+	json_decref(root);
+	return good ? 0 : -1;
+}
 
 /* "/proc/PID/ns/net", which is how an engine names the network of another container. */
 static bool is_of_process(const char *path, pid_t *pid)
@@ -220,7 +255,7 @@ static bool may_admin(const json_t *config)
 
 int oci_network_parse(struct span config, struct oci_network *out, struct err *e)
 {
-	json_t *root = load(config, "the container's configuration", e);
+	json_t *root = oci_config_load(config, e);
 	const json_t *list = json_object_get(json_object_get(root, "linux"), "namespaces");
 	json_t *one;
 	size_t i;

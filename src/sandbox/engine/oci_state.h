@@ -8,6 +8,8 @@
 #ifndef SG_SANDBOX_OCI_STATE_H
 #define SG_SANDBOX_OCI_STATE_H
 
+#include <jansson.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -56,6 +58,15 @@ struct oci_network {
 	pid_t of;
 	bool admin; /* what runs in the container may have, or get, CAP_NET_ADMIN */
 };
+
+/* Strictly parsed; its numbers are reals. NULL with the message. */
+json_t *oci_config_load(struct span config, struct err *e);
+
+/* What the annotations in a configuration say, before there is a container: the rest of *out is none. */
+int oci_config_words(struct span config, struct oci_state *out, struct err *e) sg_must_check;
+
+/* The folder on the host that will be the container's root, absolute. */
+int oci_root_parse(struct span config, char out[PATH_MAX], struct err *e) sg_must_check;
 
 int oci_network_parse(struct span config, struct oci_network *out, struct err *e) sg_must_check;
 

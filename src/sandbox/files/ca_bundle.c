@@ -241,6 +241,12 @@ int ca_bundle_open(struct ca_bundle *b, const struct host_bundle_request *r, int
 	return err_set(e, "%s: the certificates of the sandbox: %s", path, err_why(-rc));
 }
 
+int ca_bundle_find(struct ca_bundle *b, const char *path, struct err *e)
+{
+	*b = CA_BUNDLE_NONE;
+	return name_paths(b, path) ? err_set(e, "%s: the path is too long", path) : 0;
+}
+
 void ca_bundle_places(const struct ca_bundle *b, struct file_over out[CA_BUNDLE_PLACES])
 {
 	const char *sources[CA_FILES] = {

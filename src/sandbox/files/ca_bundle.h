@@ -54,6 +54,9 @@ struct ca_bundle {
 int ca_bundle_open(struct ca_bundle *b, const struct host_bundle_request *r, int dir,
 		   const char *path, struct err *e) sg_must_check;
 
+/* The paths alone, of one that another process has made there. Nothing is to be closed. */
+int ca_bundle_find(struct ca_bundle *b, const char *path, struct err *e) sg_must_check;
+
 /*
  * What the files stand in for inside: where they are found by the variables of environment.c, and
  * the places of the distributions. `out` has room for CA_BUNDLE_PLACES; the paths are b's.

@@ -22,16 +22,23 @@ static int own_path(char out[PATH_MAX], struct err *e)
 	return 0;
 }
 
-char *hook_file_text(struct err *e)
+static const struct {
+	const char *file, *stage, *option; /* option: of `sandgate oci-hook`, or NULL */
+} stages[HOOK_STAGES] = {
+	[HOOK_CREATE_RUNTIME] = {HOOK_FILE_NAME, "createRuntime", NULL},
+	[HOOK_PRECREATE] = {"sandgate-precreate.json", "precreate", "--precreate"},
+};
+
+char *hook_file_text(enum hook_stage stage, struct err *e)
 {
 	char path[PATH_MAX], *text;
 	json_t *o;
 
 	if (own_path(path, e))
 		return NULL;
-	o = json_pack("{s:s, s:{s:s, s:[s, s]}, s:{s:{s:s}}, s:[s]}", "version", "1.0.0", "hook",
-		      "path", path, "args", "sandgate", "oci-hook", "when", "annotations",
-		      "^sandgate\\.", ".*", "stages", "createRuntime");
+	o = json_pack("{s:s, s:{s:s, s:[s, s, s*]}, s:{s:{s:s}}, s:[s]}", "version", "1.0.0",
+		      "hook", "path", path, "args", "sandgate", "oci-hook", stages[stage].option,
+		      "when", "annotations", "^sandgate\\.", ".*", "stages", stages[stage].stage);
 	text = json_dumps(o, JSON_INDENT(2));
 	json_decref(o);
 	if (!text)
@@ -39,14 +46,14 @@ char *hook_file_text(struct err *e)
 	return text;
 }
 
-int hook_file_write(int folder, struct err *e)
+int hook_file_write(int folder, enum hook_stage stage, struct err *e)
 {
-	char *text = hook_file_text(e);
+	char *text = hook_file_text(stage, e);
 	int rc;
 
 	if (!text)
 		return -1;
-	rc = trusted_file_replace(folder, HOOK_FILE_NAME, span_of_string(text), 0644);
+	rc = trusted_file_replace(folder, stages[stage].file, span_of_string(text), 0644);
 	free(text);
-	return rc ? err_set(e, HOOK_FILE_NAME ": %s", err_why(-rc)) : 0;
+	return rc ? err_set(e, "%s: %s", stages[stage].file, err_why(-rc)) : 0;
 }

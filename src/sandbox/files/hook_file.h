@@ -9,13 +9,19 @@
 
 #include "base/err.h"
 
-/* The same name everywhere: of two folders that have it, engines take the later one. */
+/* The same names everywhere: of two folders that have one, engines take the later one. */
 #define HOOK_FILE_NAME "sandgate.json"
 
-/* Its text, allocated, for the program that runs; NULL with the message. */
-char *hook_file_text(struct err *e);
+enum hook_stage {
+	HOOK_CREATE_RUNTIME, /* HOOK_FILE_NAME: puts the container behind its gate */
+	HOOK_PRECREATE,	     /* sandgate-precreate.json: adds to its configuration */
+	HOOK_STAGES,
+};
 
-/* Writes it into a folder. 0, or -1 with the message. */
-int hook_file_write(int folder, struct err *e) sg_must_check;
+/* The text of one, allocated, for the program that runs; NULL with the message. */
+char *hook_file_text(enum hook_stage stage, struct err *e);
+
+/* Writes one into a folder. 0, or -1 with the message. */
+int hook_file_write(int folder, enum hook_stage stage, struct err *e) sg_must_check;
 
 #endif

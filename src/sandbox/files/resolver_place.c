@@ -8,10 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "airlock/addresses.h"
+#include "sandbox/files/in_root.h"
 
 enum { LOOKED_AT = 64 * 1024 };
 
@@ -33,16 +33,9 @@ static bool is_mounted(const json_t *config)
 	return false;
 }
 
-/* The image's links lead nowhere but into the container's own root. */
 static int open_in(int root, const char *name, uint64_t flags, uint64_t mode)
 {
-	struct open_how how = {
-		.flags = flags | O_CLOEXEC,
-		.mode = mode,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV,
-	};
-
-	return (int)syscall(SYS_openat2, root, name, &how, sizeof(how));
+	return in_root_open(root, name, flags, mode, RESOLVE_NO_XDEV);
 }
 
 static bool names_server(int fd)
@@ -108,7 +101,7 @@ static int put(int root)
 
 int resolver_place(struct span config, struct err *e)
 {
-	json_t *o = json_loadb((const char *)config.p, config.n, 0, NULL);
+	json_t *o = json_loadb((const char *)config.p, config.n, JSON_DECODE_INT_AS_REAL, NULL);
 	const char *root = json_string_value(json_object_get(json_object_get(o, "root"), "path"));
 	_cleanup_fd_ int fd = -1;
 	int rc = 0;
