@@ -119,6 +119,19 @@ def test_a_container_that_inspects_nothing_keeps_its_own(engine, world):
     assert done.stdout.split("\n")[:3] == [SPLICED_SAYS, "0", "0"], done
 
 
+def test_a_container_that_joins_a_network_trusts_its_gate(engine, policy, sandgate):
+    """Its files are its own, and the gate is there already."""
+    name, asks = sandgate.new_name(), f"--annotation=sandgate.policy={policy}"
+    engine.podman.run("run", "--detach", "--name", name, "--network=none", asks, "guest", "sleep", "1000")
+    try:
+        done = engine.podman.try_run("run", "--rm", f"--network=container:{name}", asks, "guest", "env", "-i",
+                                     "/bin/curl", "-sSf", f"https://{OPENED}/")
+        assert done.stdout == f"{OPENED_SAYS}\n", done
+        assert len(sandgate.json("ls")) == 1
+    finally:
+        engine.podman.remove(name)
+
+
 def test_no_place_leads_out_of_the_root_of_a_container(world, engine, policy, image):
     """Links that point out of it, at another's file and at no file at all: the container runs, and each file that it
     was not given is what it was."""
