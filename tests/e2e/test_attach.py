@@ -420,7 +420,7 @@ def test_what_is_inspected_is_said_with_the_authority(world, sandgate, attach):
     one = attach("--net", "deny", "--inspect", "api.example.com")
     assert one.done.ok, one.done
     assert "api.example.com" in one.done.err and "/ca/bundle.pem" in one.done.err, one.done
-    path = next(word.rstrip(";") for word in one.done.err.split() if word.startswith("/") and
+    path = next(word.rstrip(";,") for word in one.done.err.split() if word.startswith("/") and
                 "bundle.pem" in word)
     assert "BEGIN CERTIFICATE" in world.machine.read(path)
 
