@@ -153,7 +153,7 @@ static void say_authority(const struct supervisor *s)
 	    (any || name_inspected(s, names, hosts, sizeof(hosts)))) {
 		err_set(&e,
 			"requests to %s are inspected: programs inside have to trust the authority "
-			"in %s, or --splice keeps TLS closed",
+			"in %s; --splice keeps TLS closed",
 			hosts, s->ca.bundle);
 		supervisor_say(&e);
 	}
