@@ -434,7 +434,7 @@ def test_twenty_in_a_row_leave_nothing(world, sandgate, pod):
         assert one.done.ok, one.done
         assert one.detach().ok
         # A child that holds the slow descriptors ends after the supervisor.
-        wait_until(lambda: not [p for p in one.family if read_proc(p, "cmdline")], 10, "the end of them all")
+        wait_until(lambda: not one.family, 10, "the end of them all")
     wait_until(lambda: left() == ([], [], ["lo"]), 10, f"nothing left: {left()}")
 
 
