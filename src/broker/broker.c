@@ -12,6 +12,7 @@
  */
 #include "broker/broker.h"
 
+#include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
 
@@ -22,9 +23,17 @@
 #include "broker/context.h"
 #include "broker/credential_control.h"
 #include "broker/gate_door.h"
+#include "broker/http2.h"
 #include "broker/parent.h"
 #include "broker/refresher.h"
 #include "broker/vault.h"
+
+/*
+ * Pieces of 64 KiB come and go with every request here, and windows of 1 MiB with large bodies: each
+ * mapped for itself, as in what this was forked from, or given back at once, they would cost as much
+ * again as the request.
+ */
+enum { MAPPED_FROM = HTTP2_POOL, TRIMMED_FROM = HTTP2_MEMORY_MAX };
 
 enum { TIMERS_MAX = CONNECTIONS_MAX + RENEWAL_TIMERS + REFRESHER_TIMERS + PARENT_TUNNELS_MAX };
 
@@ -115,6 +124,8 @@ int broker_main(const struct broker_setup *s)
 		return EXIT_FAILURE;
 	}
 	signal(SIGPIPE, SIG_IGN);
+	mallopt(M_MMAP_THRESHOLD, MAPPED_FROM);
+	mallopt(M_TRIM_THRESHOLD, TRIMMED_FROM);
 	if (begin(&broker, s, &e) != 0) {
 		requests_say_failed(BROKER_CONTROL, &e);
 		return EXIT_FAILURE;
