@@ -151,6 +151,16 @@ class FrameSocket:
                         return frame
         raise AssertionError("no such frame came")
 
+    def closed_by_peer(self, timeout=15):
+        """Waits until the other side has closed or reset it; what it said before (its kernel speaks unasked) is read
+        away."""
+        self.socket.settimeout(timeout)
+        try:
+            while self.socket.recv(1 << 16):
+                pass
+        except ConnectionResetError:
+            pass
+
     def close(self):
         self.socket.close()
 

@@ -414,11 +414,7 @@ def test_a_length_that_is_none_ends_the_connection(vm_net):
     net = vm_net("stream")
     wire, before = net.connect(), net.noise()
     wire.socket.sendall(struct.pack("!I", 0x7FFFFFFF) + bytes(60))
-    wire.socket.settimeout(15)
-    try:
-        assert wire.socket.recv(1000) == b""
-    except ConnectionResetError:
-        pass
+    wire.closed_by_peer()
     wait_until(lambda: net.noise() == before + 1, 15, "the refusal's count")
     again = net.connect()
     again.send(OWN_MAC + OWN_MAC + b"\x88\xb6" + bytes(46))
