@@ -96,8 +96,7 @@ void registry_close(struct registry *r)
 	r->fd = -1;
 }
 
-/* While it is open folders neither come nor go. */
-static int lock_registry(const struct registry *r)
+int registry_lock(const struct registry *r)
 {
 	int fd = openat(r->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -211,7 +210,7 @@ int registry_each(struct registry *r, void (*fn)(void *ctx, const char *name), v
 		  struct err *e)
 {
 	struct visit v = {fn, ctx};
-	int lock = lock_registry(r);
+	int lock = registry_lock(r);
 	int rc = lock < 0 ? lock : visit_all(r, &v);
 
 	if (lock >= 0)
@@ -309,7 +308,7 @@ static int claim(struct runtime_dir *d, const char *wanted, const char *path, st
 
 	if (registry_open(&d->registry, true, e))
 		return -1;
-	lock = lock_registry(&d->registry);
+	lock = registry_lock(&d->registry);
 	rc = lock < 0 ? lock : visit_all(&d->registry, &sweep);
 	rc = rc ? err_set(e, "%s: %s", d->registry.path, err_why(-rc))
 		: take_any(d, wanted, path, e);
@@ -334,7 +333,7 @@ int runtime_dir_claim(struct runtime_dir *d, const char *wanted, const char *pat
 
 void runtime_dir_release(struct runtime_dir *d)
 {
-	int lock = d->registry.fd >= 0 && d->fd >= 0 ? lock_registry(&d->registry) : -1;
+	int lock = d->registry.fd >= 0 && d->fd >= 0 ? registry_lock(&d->registry) : -1;
 
 	if (d->fd >= 0 && *d->name)
 		remove_sandbox(&d->registry, d->name, d->fd);

@@ -39,6 +39,13 @@ struct runtime_dir {
 int registry_open(struct registry *r, bool make, struct err *e) sg_must_check;
 void registry_close(struct registry *r);
 
+/*
+ * While it is open folders neither come nor go, and namespaces are nobody else's to claim. To be
+ * closed soon, and before anything of the registry is called that takes it itself: all below but
+ * registry_is_alive() and registry_open_sandbox(). -errno.
+ */
+int registry_lock(const struct registry *r) sg_must_check;
+
 /* Takes left-over folders away, then calls fn for the name of each sandbox that lives. */
 int registry_each(struct registry *r, void (*fn)(void *ctx, const char *name), void *ctx,
 		  struct err *e) sg_must_check;

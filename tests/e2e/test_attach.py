@@ -301,6 +301,27 @@ def test_a_namespace_gets_one_gate(sandgate, pod, attach):
     assert one.row()["state"] == "running" and pod.devices() == ["eth0", "lo"]
 
 
+def test_of_several_at_the_same_moment_exactly_one_has_it(world, sandgate, pod):
+    """Ten times: never two, never none, and the others name the one."""
+    def race():
+        running = [world.machine.popen(
+            [sandgate.path, "attach", "--yes", "--net", "deny", "--netns", pod.place.path], "root",
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(4)]
+        return [(*process.communicate(timeout=60), process.returncode) for process in running]
+    for _ in range(10):
+        done = race()
+        won = [out.strip() for out, _, status in done if status == 0]
+        assert len(won) == 1, done
+        for out, err, status in done:
+            assert status == 0 or (status, out) == (125, "") and \
+                f"behind a gate already, that of the sandbox {won[0]};" in err, done
+        assert [r["name"] for r in sandgate.json("ls") if r["engine"] == "netns"] == won
+        assert pod.devices() == ["eth0", "lo"]
+        assert sandgate("detach", won[0]).ok
+    wait_until(lambda: (world.machine.listdir("/run/sandgate"), pod.devices()) == ([], ["lo"]), 10,
+               "nothing left")
+
+
 def test_an_airlock_and_a_sandbox_s_namespace_are_refused(sandgate, pod, attach):
     one = attach()
     refused = Attached(sandgate, "--net", "deny", "--pid", str(one.part("keeper")))

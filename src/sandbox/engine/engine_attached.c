@@ -3,7 +3,7 @@
  * The engine of what is there already (attach.h): no process is ours. The sandbox lives until it is
  * detached, or until the process ends that the namespace was found by.
  *
- * Theory of operation. Before the airlock is asked for, the namespace is noted as this sandbox's,
+ * Theory of operation. Before the airlock is asked for, the namespace is claimed for this sandbox,
  * and what leads out of it is listed, to be said. When the gate is ready the namespace is looked at
  * once more, now through sockets in it that stay: they tell of each device that comes later
  * (`docker network connect`), and what becomes of those ways.h says.
@@ -75,8 +75,7 @@ static int configure(struct supervisor *s, struct airlock_config *c, struct err 
 	c->mac = r->mac;
 	c->mtu = r->mtu;
 	c->door = c->door || r->n_publish > 0;
-	netns_claim_note(&s->dir, r->netns);
-	if (netns_check(r->netns, e) || netns_claim_check(&s->dir, r->netns, e) || take_alive(s, e))
+	if (netns_check(r->netns, e) || netns_claim_take(&s->dir, r->netns, e) || take_alive(s, e))
 		return -1;
 	if (r->others == AIRLOCK_OTHERS_REMOVED && netns_list_ways(r->netns, 0, own->removed, e))
 		return -1;

@@ -17,21 +17,25 @@ static void print(const struct stat *st, char out[CLAIM_MAX])
 	snprintf(out, CLAIM_MAX, "%ju:%ju", (uintmax_t)st->st_dev, (uintmax_t)st->st_ino);
 }
 
-static void note(const struct runtime_dir *d, const struct stat *st, const char *as)
+/* 0 or -errno. */
+static int note(const struct runtime_dir *d, const struct stat *st, const char *as)
 {
 	char text[CLAIM_MAX];
 
 	print(st, text);
-	if (symlinkat(text, d->fd, as) < 0)
-		errno = 0;
+	return symlinkat(text, d->fd, as) < 0 ? -errno : 0;
+}
+
+static int note_sandbox(const struct runtime_dir *d, int netns)
+{
+	struct stat st;
+
+	return fstat(netns, &st) < 0 ? -errno : note(d, &st, NETNS_CLAIM_SANDBOX);
 }
 
 void netns_claim_note(const struct runtime_dir *d, int netns)
 {
-	struct stat st;
-
-	if (fstat(netns, &st) == 0)
-		note(d, &st, NETNS_CLAIM_SANDBOX);
+	(void)note_sandbox(d, netns);
 }
 
 void netns_claim_note_airlock(const struct runtime_dir *d, pid_t keeper)
@@ -41,7 +45,7 @@ void netns_claim_note_airlock(const struct runtime_dir *d, pid_t keeper)
 
 	snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)keeper);
 	if (stat(path, &st) == 0)
-		note(d, &st, NETNS_CLAIM_AIRLOCK);
+		(void)note(d, &st, NETNS_CLAIM_AIRLOCK);
 }
 
 struct search {
@@ -121,13 +125,31 @@ int netns_claim_refuse(const char *name, struct err *e)
 		       name, name);
 }
 
-int netns_claim_check(const struct runtime_dir *d, int netns, struct err *e)
+/* The lock is held. */
+static int take(const struct runtime_dir *d, int netns, struct err *e)
 {
 	struct search s = {.own = d->name};
+	int rc;
 
 	if (search(&s, &d->registry, netns, e))
 		return -1;
-	return *s.found ? netns_claim_refuse(s.found, e) : 0;
+	if (*s.found)
+		return netns_claim_refuse(s.found, e);
+	rc = note_sandbox(d, netns);
+	return rc ? err_set(e, "%s/%s/%s: %s", d->registry.path, d->name, NETNS_CLAIM_SANDBOX,
+			    err_why(-rc))
+		  : 0;
+}
+
+int netns_claim_take(const struct runtime_dir *d, int netns, struct err *e)
+{
+	int lock = registry_lock(&d->registry), rc;
+
+	if (lock < 0)
+		return err_set(e, "%s: %s", d->registry.path, err_why(-lock));
+	rc = take(d, netns, e);
+	close(lock);
+	return rc;
 }
 
 int netns_claim_find(int netns, char name[SANDBOX_NAME_SIZE], struct err *e)
