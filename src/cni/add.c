@@ -9,6 +9,7 @@
 #include "cni/cni.h"
 #include "cni/ipam.h"
 #include "cni/result.h"
+#include "cni/turn.h"
 #include "sandbox/engine/netns.h"
 #include "sandbox/runtime_dir.h"
 
@@ -60,7 +61,6 @@ static enum cni_code look(const struct cni_request *q, struct link *l, struct er
 	l->netns = netns_open_path(q->call.netns, e);
 	if (l->netns < 0 || netns_check(l->netns, e))
 		return CNI_BAD_ENVIRONMENT;
-	cni_call_name(&q->call, l->name);
 	if (lives(l->name))
 		return exists(q, l, e);
 	rc = inbound_read(l->netns, q->call.ifname, &l->before, e);
@@ -215,31 +215,44 @@ static enum cni_code make(const struct cni_request *q, struct link *l, const str
 	return code;
 }
 
+/* The name is this ADD's alone. */
+static enum cni_code add(const struct cni_request *q, struct link *l, const struct policy *policy,
+			 const struct sources *sources, json_t **result, struct err *e)
+{
+	enum cni_code code = l->chained ? check_chain(&q->config, e) : CNI_OK;
+
+	if (!code)
+		code = look(q, l, e);
+	if (!code && q->config.pcap &&
+	    snprintf(l->pcap, sizeof(l->pcap), "%s/%s.pcapng", q->config.pcap, l->name) >=
+		    (int)sizeof(l->pcap)) {
+		err_set(e, "pcap: the path of the folder is too long");
+		code = CNI_BAD_CONFIG;
+	}
+	if (code)
+		return code;
+	take_ports(q, l);
+	code = take_addresses(q, l, e);
+	if (!code)
+		code = make(q, l, policy, sources, result, e);
+	if (code)
+		give_back(q);
+	return code;
+}
+
 enum cni_code cni_add(const struct cni_request *q, const struct policy *policy,
 		      const struct sources *sources, json_t **result, struct err *e)
 {
 	static struct link l;
+	_cleanup_fd_ int turn = -1;
 	enum cni_code code;
 
 	*result = NULL;
 	l = (struct link){.netns = -1, .chained = q->config.before != NULL};
-	code = l.chained ? check_chain(&q->config, e) : CNI_OK;
+	cni_call_name(&q->call, l.name);
+	code = cni_turn_take(l.name, &turn, e);
 	if (!code)
-		code = look(q, &l, e);
-	if (!code && q->config.pcap &&
-	    snprintf(l.pcap, sizeof(l.pcap), "%s/%s.pcapng", q->config.pcap, l.name) >=
-		    (int)sizeof(l.pcap)) {
-		err_set(e, "pcap: the path of the folder is too long");
-		code = CNI_BAD_CONFIG;
-	}
-	if (!code) {
-		take_ports(q, &l);
-		code = take_addresses(q, &l, e);
-		if (!code)
-			code = make(q, &l, policy, sources, result, e);
-		if (code)
-			give_back(q);
-	}
+		code = add(q, &l, policy, sources, result, e);
 	if (l.netns >= 0)
 		close(l.netns);
 	return code;

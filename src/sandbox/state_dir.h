@@ -12,6 +12,7 @@
  *	BASE/sandboxes/NAME/audit/ connections/ ring
  *	BASE/host/				the host's own audit log
  *	BASE/trust.json				project folders and what of them was confirmed (trust.h)
+ *	BASE/cni.lock				root's, and empty: whose ADD it is (turn.h)
  *
  * The sandbox never sees any of it but its own home: it is masked like the registry.
  */

@@ -153,6 +153,31 @@ def test_add_twice(sandgate, node, pod):
     assert other.sandbox not in rows(sandgate)
 
 
+def test_of_adds_at_the_same_moment_one_has_it(world, sandgate, node):
+    """The others are refused, and give back nothing of what the one was given."""
+    ipam = {"type": "host-local", "ranges": [[{"subnet": "10.77.0.0/24"}]]}
+    network = Network(node, sandgate_plugin(policy="deny", ipam=ipam))
+
+    def add(pod):
+        try:
+            return network.add(pod)
+        except Failed as refused:
+            return refused
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        for _ in range(5):
+            one = Pod(world)
+            done = list(pool.map(add, [one] * 4))
+            won = [result for result in done if not isinstance(result, Failed)]
+            assert len(won) == 1, done
+            assert {d.code for d in done if isinstance(d, Failed)} <= {11, 101}, done
+            address = won[0]["ips"][0]["address"].split("/")[0]
+            assert address in node.machine.listdir("/var/lib/cni/networks/net"), done
+            network.check(one, won[0])
+            network.delete(one, won[0])
+            assert one.sandbox not in rows(sandgate)
+    assert node.machine.listdir("/var/lib/cni/networks/net") == ["last_reserved_ip.0", "lock"]
+
+
 def test_two_containers_whose_ids_begin_alike(world, sandgate, node):
     """An id that is no number in hexadecimal is told apart by a digest of all of it."""
     network = Network(node, sandgate_plugin(policy="deny"))
