@@ -95,21 +95,31 @@ static int note(const char *action, const char *name, struct err *e)
 	return entry ? host_log_append(entry, e) : err_set(e, "out of memory");
 }
 
-/* The name is claimed, so that nobody else makes, starts or removes it meanwhile. */
-static int save_new(const char *name, const struct definition *d, struct err *e)
+struct new
 {
-	int dir = state_dir_open_sandbox(name, false, e);
+	const char *name;
+	const struct definition *d;
+};
+
+/*
+ * While nobody takes a name. It is not claimed for that: who starts one of that name would find it
+ * taken by one that is then refused.
+ */
+static int save_new(void *ctx, struct err *e)
+{
+	const struct new *n = ctx;
+	int dir = state_dir_open_sandbox(n->name, false, e);
 
 	if (dir >= 0) {
 		close(dir);
 		return err_set(
 			e,
 			"%s: there is one of that name already; start it with: sandgate start %s",
-			name, name);
+			n->name, n->name);
 	}
-	if (dir != -ENOENT || note("sandgate.sandbox.create", name, e))
+	if (dir != -ENOENT || note("sandgate.sandbox.create", n->name, e))
 		return -1;
-	return definition_save(name, d, e);
+	return definition_save(n->name, n->d, e);
 }
 
 /* What the engine lacks is said now, and not at the first start. */
@@ -125,18 +135,14 @@ static int check_kept(const struct run_options *o, struct err *e)
 
 int stored_create(const struct run_options *o, struct err *e)
 {
-	struct runtime_dir claim;
 	struct definition d;
+	struct new n = {o->name, &d};
 	int rc;
 
 	definition_init(&d);
 	rc = check_kept(o, e) ? -1 : fill(&d, o, e);
 	if (rc == 0)
-		rc = runtime_dir_claim(&claim, o->name, d.workdir, e);
-	if (rc == 0) {
-		rc = save_new(o->name, &d, e);
-		runtime_dir_release(&claim);
-	}
+		rc = registry_while_free(o->name, save_new, &n, e);
 	definition_free(&d);
 	return rc ? EXIT_SANDGATE : 0;
 }

@@ -13,7 +13,6 @@
 #include "sandbox/engine/engine.h"
 #include "sandbox/run.h"
 #include "sandbox/runtime_dir.h"
-#include "sandbox/state_dir.h"
 
 enum { ASK_MS = 5000, END_MS = 60000, STEP_MS = 10 };
 
@@ -62,24 +61,13 @@ static int failed(const char *text, struct err *e)
 		 : err_set(e, "the supervisor of the sandbox has ended without a word");
 }
 
-/* Nothing is kept of what is attached, and its logs would be looked for in the other's. */
-static int check_name(const char *name, struct err *e)
-{
-	struct err ignored;
-	_cleanup_fd_ int kept = name ? state_dir_open_sandbox(name, false, &ignored) : -1;
-
-	return kept < 0 ? 0
-			: err_set(e, "%s: a sandbox of that name is kept; take another name", name);
-}
-
 static int check(const struct attach_request *r, struct err *e)
 {
-	if (check_name(r->name, e))
-		return -1;
-	if (r->policy->network == NET_NONE)
-		return err_set(e, "the network `none` has no link, and there is nothing to attach; "
-				  "take --net deny");
-	return 0;
+	return r->policy->network != NET_NONE
+		       ? 0
+		       : err_set(e,
+				 "the network `none` has no link, and there is nothing to attach; "
+				 "take --net deny");
 }
 
 int attach_start(const struct attach_request *r, char *name, struct err *e)

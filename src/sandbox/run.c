@@ -26,6 +26,7 @@
 #include "sandbox/engine/netns_claim.h"
 #include "sandbox/engine/publish_ports.h"
 #include "sandbox/refused.h"
+#include "sandbox/state_dir.h"
 #include "sandbox/summary.h"
 #include "sandbox/supervisor.h"
 #include "sandbox/settings/trust.h"
@@ -230,6 +231,27 @@ static bool begins_early(const struct supervisor *s)
 	return s->networked && s->engine.class->turn != ENGINE_FIRST;
 }
 
+/*
+ * Who has the name keeps `create` from it (registry_while_free()), so the look comes after: nothing
+ * is kept of such a sandbox, and its logs would be looked for in the other's.
+ */
+static int take_name(struct supervisor *s, const char *cwd, struct err *e)
+{
+	const struct run_options *o = s->options;
+	_cleanup_fd_ int kept = -1;
+	struct err ignored;
+
+	if (runtime_dir_claim(&s->dir, o->name, o->name_from ? o->name_from : cwd, e))
+		return -1;
+	if (o->lock > 0)
+		close(o->lock);
+	if (o->name && !o->lasting)
+		kept = state_dir_open_sandbox(o->name, false, &ignored);
+	return kept < 0 ? 0
+			: err_set(e, "%s: a sandbox of that name is kept; take another name",
+				  o->name);
+}
+
 /* What can be found wrong before the engine is started. */
 static int make_plan(struct supervisor *s, const char *cwd, struct err *e)
 {
@@ -237,11 +259,8 @@ static int make_plan(struct supervisor *s, const char *cwd, struct err *e)
 
 	if (check_policy(o->policy, e))
 		return -1;
-	if (live_policy_begin(&s->live, o, e) || take_secrets(s, e) ||
-	    runtime_dir_claim(&s->dir, o->name, o->name_from ? o->name_from : cwd, e))
+	if (live_policy_begin(&s->live, o, e) || take_secrets(s, e) || take_name(s, cwd, e))
 		return -1;
-	if (o->lock > 0)
-		close(o->lock);
 	if (capture_link_prepare(s, &o->pcap, geteuid(), e))
 		return -1;
 	if (begins_early(s) && begin_airlock(s, e))

@@ -274,6 +274,11 @@ static int take_made(struct runtime_dir *d, const char *path)
 	return rc;
 }
 
+static int refuse_taken(const char *name, struct err *e)
+{
+	return err_set(e, "%s: a sandbox of that name runs; stop it, or take another name", name);
+}
+
 static int take_wanted(struct runtime_dir *d, const char *wanted, struct err *e)
 {
 	int rc;
@@ -285,8 +290,7 @@ static int take_wanted(struct runtime_dir *d, const char *wanted, struct err *e)
 			       wanted, SANDBOX_NAME_MAX);
 	rc = take(d, wanted);
 	if (rc == -EEXIST)
-		return err_set(e, "%s: a sandbox of that name runs; stop it, or take another name",
-			       wanted);
+		return refuse_taken(wanted, e);
 	return rc ? err_set(e, "%s/%s: %s", d->registry.path, wanted, err_why(-rc)) : 0;
 }
 
@@ -316,6 +320,41 @@ static int claim(struct runtime_dir *d, const char *wanted, const char *path, st
 		close(lock);
 	if (rc)
 		runtime_dir_release(d);
+	return rc;
+}
+
+static int open_to_make(struct registry *r, struct err *e)
+{
+	mode_t mask = umask(077);
+	int rc = registry_open(r, true, e);
+
+	umask(mask);
+	return rc ? -1 : 0;
+}
+
+/* The lock is held. */
+static int do_unless_taken(const struct registry *r, const char *name,
+			   int (*fn)(void *ctx, struct err *e), void *ctx, struct err *e)
+{
+	_cleanup_fd_ int taken = registry_open_sandbox(r, name);
+
+	return taken < 0 ? fn(ctx, e) : refuse_taken(name, e);
+}
+
+int registry_while_free(const char *name, int (*fn)(void *ctx, struct err *e), void *ctx,
+			struct err *e)
+{
+	struct registry r;
+	int lock, rc;
+
+	if (open_to_make(&r, e))
+		return -1;
+	lock = registry_lock(&r);
+	rc = lock < 0 ? err_set(e, "%s: %s", r.path, err_why(-lock))
+		      : do_unless_taken(&r, name, fn, ctx, e);
+	if (lock >= 0)
+		close(lock);
+	registry_close(&r);
 	return rc;
 }
 

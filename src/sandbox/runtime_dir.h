@@ -60,6 +60,13 @@ int registry_open_sandbox(const struct registry *r, const char *name);
 int registry_find(const char *name, struct err *e) sg_must_check;
 
 /*
+ * Calls fn when none of that name lives, and lets nobody take it, nor any other, until it has
+ * returned: it has to be quick, and leaves no child. What it returned, or -1 with the message.
+ */
+int registry_while_free(const char *name, int (*fn)(void *ctx, struct err *e), void *ctx,
+			struct err *e) sg_must_check;
+
+/*
  * Takes the name `wanted`, or when that is NULL one made from `path`, with a number when it is
  * taken or a reserved word. 0, or -1 with the message.
  */

@@ -424,6 +424,35 @@ def test_two_starts_at_once(sandgate, kept):
 
 # --- names ---
 
+@BOTH
+def test_of_those_that_make_one_name_at_once_one_does(sandgate, person):
+    name = sandgate.new_name()
+    create = ["create", name, "--net", "none"]
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        for _ in range(5):
+            done = list(pool.map(lambda argv: sandgate(*argv), [create] * 4))
+            assert sorted(d.status for d in done) == [0, 125, 125, 125], done
+            assert all("there is one of that name already" in d.err for d in done if d.status), done
+            # Those that are refused are in nobody's way.
+            done = list(pool.map(lambda argv: sandgate(*argv), [["start", name], create, create, create]))
+            assert [d.status for d in done] == [0, 125, 125, 125], done
+            assert sandgate("rm", "--force", name).ok
+
+
+@pytest.mark.parametrize("person", ["root"])
+def test_one_that_is_kept_and_one_that_is_not_never_share_a_name(world, sandgate):
+    name = sandgate.new_name()
+    link, create = ["vm-net", name, "--net", "deny", "--background"], ["create", name, "--net", "none"]
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        for _ in range(5):
+            done = list(pool.map(lambda argv: sandgate(*argv), [link, create, link, create]))
+            assert sorted(d.status for d in done) == [0, 125, 125, 125], done
+            made = "running" if 0 in (done[0].status, done[2].status) else "stopped"
+            assert [r["state"] for r in sandgate.json("ls") if r["name"] == name] == [made], done
+            assert sandgate(*(["stop", name] if made == "running" else ["rm", name])).ok
+    assert world.machine.listdir("/run/sandgate") == []
+
+
 def test_names_that_are_not_there_give_the_nearest(sandgate, kept):
     one = kept("--net", "none")
     near = one.name + "x"

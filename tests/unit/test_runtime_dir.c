@@ -6,6 +6,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,6 +133,75 @@ static void a_wanted_name_that_is_taken_is_refused(void **state)
 	assert_int_equal(runtime_dir_claim(&d, "ls", "/x", &e), -1);
 	assert_int_equal(runtime_dir_claim(&d, "Box", "/x", &e), -1);
 	end_other(&a, SIGUSR1);
+}
+
+struct held {
+	int go, said; /* of the one that wants the name; -1: none does */
+	int calls, answer;
+};
+
+/* Who wants the name meanwhile has not got it before this returns. */
+static int hold(void *ctx, struct err *e)
+{
+	struct held *h = ctx;
+	struct pollfd f = {.fd = h->said, .events = POLLIN};
+
+	h->calls++;
+	if (h->go < 0)
+		return h->answer;
+	assert_int_equal(write(h->go, "", 1), 1);
+	assert_int_equal(poll(&f, 1, 100), 0);
+	return h->answer;
+}
+
+/* Forked before the lock is there: a copy of the lock's descriptor would hold it. */
+static void start_one_that_waits(struct other *o, struct held *h)
+{
+	sigset_t end;
+	int go[2], said[2];
+	char octet;
+
+	sigemptyset(&end);
+	sigaddset(&end, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &end, NULL);
+	assert_int_equal(pipe2(go, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(said, O_CLOEXEC), 0);
+	o->pid = fork();
+	if (o->pid == 0) {
+		close(go[1]);
+		if (read(go[0], &octet, 1) != 1)
+			_exit(1);
+		be_other("box", said[1], &end);
+	}
+	close(go[0]);
+	close(said[1]);
+	h->go = go[1];
+	h->said = said[0];
+}
+
+static void nobody_takes_a_name_while_it_is_held_free(void **state)
+{
+	struct held h = {.answer = 7};
+	struct other a;
+	struct err e;
+
+	start_one_that_waits(&a, &h);
+	assert_int_equal(registry_while_free("box", hold, &h, &e), 7);
+	assert_int_equal(h.calls, 1);
+	assert_int_equal(read(h.said, a.name, sizeof(a.name)), sizeof(a.name));
+	close(h.said);
+	close(h.go);
+	/* Now it is taken; another name is not. */
+	h.go = -1;
+	assert_int_equal(registry_while_free("box", hold, &h, &e), -1);
+	assert_int_equal(h.calls, 1);
+	assert_non_null(strstr(e.text, "box: a sandbox of that name runs"));
+	assert_int_equal(registry_while_free("other", hold, &h, &e), 7);
+	assert_int_equal(h.calls, 2);
+	end_other(&a, SIGKILL);
+	/* What is left of one that was killed is nobody's. */
+	assert_int_equal(registry_while_free("box", hold, &h, &e), 7);
+	assert_names(NULL, NULL);
 }
 
 static void a_reserved_word_as_a_folder_gets_a_number(void **state)
@@ -312,6 +382,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_made_name_gets_a_number_when_it_is_taken),
 		cmocka_unit_test(a_wanted_name_that_is_taken_is_refused),
+		cmocka_unit_test(nobody_takes_a_name_while_it_is_held_free),
 		cmocka_unit_test(a_reserved_word_as_a_folder_gets_a_number),
 		cmocka_unit_test(what_a_killed_supervisor_left_is_taken_away),
 		cmocka_unit_test(the_folder_is_private),
