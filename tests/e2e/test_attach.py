@@ -342,6 +342,20 @@ def test_the_host_s_own_network_is_refused(sandgate, pod):
         assert "the network of the host" in refused.done.err, refused.done
 
 
+def test_whose_process_it_is_is_said_to_who_asks(world, sandgate):
+    """The first process's network is the host's, to whomever; root is not told to be root."""
+    def says(*before, pid, person="root"):
+        done = world.machine.run([*before, sandgate.path, "attach", "--refuse-others", "--net", "deny", "--pid",
+                                  str(pid)], person)
+        assert done.returncode == 125, done
+        return done.stderr
+    for one in says(pid=1), says(pid=1, person="dev"), says("unshare", "-Ur", pid=1, person="dev"):
+        assert "the network of the host" in one and "as root" not in one
+    assert "or as root" in says(pid=os.getpid(), person="dev")
+    above = says("unshare", "-Ur", pid=os.getpid(), person="dev")
+    assert "rights that root does not have here" in above and "as root" not in above
+
+
 def test_the_name_of_a_sandbox_that_is_kept_is_refused(sandgate, pod, kept, attach):
     one = attach(name=kept("--net", "deny").name)
     assert one.done.status == 125 and "is kept; take another name" in one.done.err, one.done

@@ -45,6 +45,15 @@ static int refuse_pid(pid_t pid, int why, struct err *e)
 {
 	if (why == ENOENT || why == ESRCH)
 		return err_set(e, "%d: there is no process of that number", (int)pid);
+	/* Whatever may be seen of the first process, its network is never one to be attached. */
+	if (pid == 1)
+		return err_set(e, "1: %s", of_host);
+	if ((why == EACCES || why == EPERM) && geteuid() == 0)
+		return err_set(
+			e,
+			"%d: the process has rights that root does not have here; run sandgate "
+			"outside of the container, or the user namespace, that it is in",
+			(int)pid);
 	if (why == EACCES || why == EPERM)
 		return err_set(e,
 			       "%d: the process is another user's, or has rights that you do not "
