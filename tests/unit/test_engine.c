@@ -32,8 +32,9 @@ static void an_engine_has_a_name(void **state)
 
 static void an_unknown_engine_is_refused_with_the_nearest(void **state)
 {
-	assert_refused("bwarp", "did you mean bwrap?");
-	assert_refused("kubernetes", "is unknown; leave it out for bwrap");
+	assert_refused("bwarp", "did you mean bwrap? There are bwrap, podman, qemu");
+	assert_refused("kubernetes",
+		       "is unknown; there are bwrap, podman, qemu; leave it out for bwrap");
 	assert_refused("", "is unknown");
 	assert_refused("docker", "see sandgate attach");
 	assert_refused("containerd", "see sandgate attach");

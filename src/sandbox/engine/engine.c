@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -11,6 +12,8 @@
 #include "base/nearest.h"
 #include "sandbox/pidfd.h"
 #include "sandbox/supervisor.h"
+
+enum { LIST_MAX = 128 };
 
 /* The default first. */
 static const struct engine_class *const classes[] = {
@@ -37,9 +40,22 @@ static const struct engine_class *known(const char *name)
 	return NULL;
 }
 
+/* Those that --engine may name, with ", " between. */
+static void list_chosen(char *out, size_t size)
+{
+	size_t n = 0;
+
+	*out = 0;
+	for (size_t i = 0; i < sg_array_len(classes) && n < size; i++)
+		if (classes[i]->chosen)
+			n += (size_t)snprintf(out + n, size - n, "%s%s", n ? ", " : "",
+					      classes[i]->name);
+}
+
 static const struct engine_class *refuse(const char *name, struct err *e)
 {
 	struct nearest near = nearest_to(name);
+	char all[LIST_MAX];
 
 	for (size_t i = 0; i < sg_array_len(elsewhere); i++)
 		if (strcmp(name, elsewhere[i].name) == 0) {
@@ -49,11 +65,13 @@ static const struct engine_class *refuse(const char *name, struct err *e)
 	for (size_t i = 0; i < sg_array_len(classes); i++)
 		if (classes[i]->chosen)
 			nearest_offer(&near, classes[i]->name);
+	list_chosen(all, sizeof(all));
 	if (near.word)
-		err_set(e, "--engine: \"%s\" is unknown; did you mean %s?", name, near.word);
+		err_set(e, "--engine: \"%s\" is unknown; did you mean %s? There are %s", name,
+			near.word, all);
 	else
-		err_set(e, "--engine: \"%s\" is unknown; leave it out for %s", name,
-			classes[0]->name);
+		err_set(e, "--engine: \"%s\" is unknown; there are %s; leave it out for %s", name,
+			all, classes[0]->name);
 	return NULL;
 }
 
