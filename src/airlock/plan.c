@@ -18,12 +18,18 @@ static bool kernel_has_ipv6(void)
 	return true;
 }
 
-/* As the kernel's dev_valid_name(): it becomes a part of a path below /proc/sys. */
+/*
+ * As the kernel's dev_valid_name(): it becomes a part of a path below /proc/sys, where `all` and
+ * `default` are of no device (sysctl_dev_name_is_allowed() in net/ipv4/devinet.c).
+ */
 static bool is_device_name(const char *name)
 {
-	return *name && strlen(name) < LINK_NAME_SIZE && strcmp(name, ".") != 0 &&
-	       strcmp(name, "..") != 0 && strcmp(name, "lo") != 0 &&
-	       !strpbrk(name, "/: \t\n\v\f\r%");
+	static const char *const taken[] = {".", "..", "lo", "all", "default"};
+
+	for (size_t i = 0; i < sg_array_len(taken); i++)
+		if (strcmp(name, taken[i]) == 0)
+			return false;
+	return *name && strlen(name) < LINK_NAME_SIZE && !strpbrk(name, "/: \t\n\v\f\r%");
 }
 
 static int take_device(const char *name, struct airlock_plan *out, struct err *e)

@@ -31,6 +31,13 @@ static bool is_ifname(const char *s)
 	return true;
 }
 
+/* Of the kernel's settings for all devices, and for those to come. DEL finds none, and is content. */
+static bool is_kept_by_kernel(const struct cni_call *c)
+{
+	return c->command != CNI_DEL &&
+	       (strcmp(c->ifname, "all") == 0 || strcmp(c->ifname, "default") == 0);
+}
+
 static enum cni_code read_command(const char *word, struct cni_call *out, struct err *e)
 {
 	static const char *const words[] = {[CNI_ADD] = "ADD",
@@ -58,6 +65,11 @@ static enum cni_code check(const struct cni_call *c, struct err *e)
 	else if (!c->ifname || !is_ifname(c->ifname))
 		err_set(e, "CNI_IFNAME is %s; it is the name of a device, such as eth0",
 			c->ifname ? c->ifname : "not set");
+	else if (is_kept_by_kernel(c))
+		err_set(e,
+			"CNI_IFNAME is %s, a name that the kernel gives to no device; take another, "
+			"such as eth0",
+			c->ifname);
 	else if (!c->netns && c->command != CNI_DEL)
 		err_set(e, "CNI_NETNS is not set; it is the path of the container's network "
 			   "namespace");

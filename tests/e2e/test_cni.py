@@ -207,7 +207,8 @@ def test_what_is_left_of_a_failure(world, sandgate, node, pod):
 def test_errors_of_the_environment(node, pod):
     good = {"cniVersion": "1.0.0", "name": "n", **sandgate_plugin(policy="deny")}
     for env, word in (({"CNI_COMMAND": "MAKE"}, "CNI_COMMAND"), ({"CNI_CONTAINERID": "../x"}, "CNI_CONTAINERID"),
-                      ({"CNI_IFNAME": "a/b"}, "CNI_IFNAME"), ({"CNI_NETNS": ""}, "CNI_NETNS"),
+                      ({"CNI_IFNAME": "a/b"}, "CNI_IFNAME"), ({"CNI_IFNAME": "all"}, "take another, such as eth0"),
+                      ({"CNI_IFNAME": "default"}, "take another, such as eth0"), ({"CNI_NETNS": ""}, "CNI_NETNS"),
                       ({"CNI_NETNS": "/etc/passwd"}, ""), ({"CNI_NETNS": "/proc/self/ns/net"}, "")):
         with pytest.raises(Failed) as refused:
             node.call("ADD", good, pod, **env)

@@ -471,9 +471,9 @@ static void wrong_configurations(void **state)
 {
 	const uint8_t group[6] = {1, 2, 3, 4, 5, 6};
 	const struct airlock_config wrong[] = {
-		{.mtu = 1000},	    {.mtu = 70000}, {.mac = group},
-		{.device = "../x"}, {.device = ""}, {.device = "sixteen-octets-n"},
-		{.device = "lo"},
+		{.mtu = 1000},	    {.mtu = 70000},    {.mac = group},
+		{.device = "../x"}, {.device = ""},    {.device = "sixteen-octets-n"},
+		{.device = "lo"},   {.device = "all"}, {.device = "default"},
 	};
 
 	for (size_t i = 0; i < sg_array_len(wrong); i++) {

@@ -57,8 +57,9 @@ static void calls_are_read(void **state)
 static void calls_are_refused(void **state)
 {
 	static const char *const ids[] = {NULL, "", "-a", ".a", "a/b", "a b", "a\n", "\xc3\xa4"};
-	static const char *const devices[] = {
-		NULL, "", "lo", ".", "..", "a/b", "a b", "a:b", "a%d", "sixteen-letters-", "a\x7f"};
+	static const char *const devices[] = {NULL,    "",    "lo",	".",   "..",
+					      "a/b",   "a b", "a:b",	"a%d", "sixteen-letters-",
+					      "a\x7f", "all", "default"};
 	struct cni_call c;
 
 	assert_int_equal(read_call(NULL, "a", "eth0", "/n", &c), CNI_BAD_ENVIRONMENT);
@@ -69,6 +70,8 @@ static void calls_are_refused(void **state)
 		assert_int_equal(read_call("ADD", ids[i], "eth0", "/n", &c), CNI_BAD_ENVIRONMENT);
 	for (size_t i = 0; i < sg_array_len(devices); i++)
 		assert_int_equal(read_call("ADD", "a", devices[i], "/n", &c), CNI_BAD_ENVIRONMENT);
+	assert_int_equal(read_call("DEL", "a", "all", "/n", &c), CNI_OK);
+	assert_int_equal(read_call("ADD", "a", "all0", "/n", &c), CNI_OK);
 }
 
 static const char *name_of(const char *id, const char *device, char out[SANDBOX_NAME_SIZE])
