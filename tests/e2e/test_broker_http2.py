@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from test_broker_smuggling import RECORDER, RECORDER_JS, RELAY, Chain, Loopback
+from test_broker_smuggling import RELAY, Chain, Loopback
 
 SERVER = 8005
 MIB = 1 << 20
@@ -19,8 +19,8 @@ MIB = 1 << 20
 class Place:
     """A relay with a server behind it, in a namespace of its own."""
 
-    def __init__(self, folder, relay):
-        self.loop, self.folder, self._relay = Loopback(folder), folder, relay
+    def __init__(self, loop, relay):
+        self.loop, self.folder, self._relay = loop, loop.folder, relay
 
     def serve(self, *options):
         self.loop.start(["nghttpd", "--no-tls", "-a", "127.0.0.1", "-d", str(self.folder), *options,
@@ -47,9 +47,8 @@ class Place:
 @pytest.fixture
 def place(tmp_path, program, needs):
     needs("nghttpd", "nghttp", "h2load", "curl", "node")
-    made = Place(tmp_path, os.path.join(os.path.dirname(program), "tests", "broker", "relay"))
-    yield made
-    made.loop.close()
+    with Loopback(tmp_path) as loop:
+        yield Place(loop, os.path.join(os.path.dirname(program), "tests", "broker", "relay"))
 
 
 def _hash(octets):
@@ -122,12 +121,8 @@ def to_http1(tmp_path, program, needs):
     """The recorder behind the relay; send() takes frames."""
     needs("node", "curl", "h2load")
     relay = os.path.join(os.path.dirname(program), "tests", "broker", "relay")
-    made = Chain.__new__(Chain)
-    made.loop, made.front_saw = Loopback(tmp_path), lambda: []
-    made.loop.start(["node", RECORDER_JS, str(RECORDER)], RECORDER, "recorded")
-    made.loop.start([relay, str(RELAY), str(RECORDER), "h2", "h1"], RELAY, "judged")
-    yield made
-    made.loop.close()
+    with Loopback(tmp_path) as loop:
+        yield Chain(loop, relay, "node", "h2", "h1")
 
 
 def _frame(kind, flags, stream, payload=b""):

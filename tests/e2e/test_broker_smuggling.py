@@ -10,6 +10,7 @@ import collections
 import json
 import os
 import re
+import shutil
 import socket
 import subprocess
 import time
@@ -62,7 +63,8 @@ backend out
 
 
 class Loopback:
-    """A namespace with nothing but loopback, and programs in it that end with it."""
+    """A namespace with nothing but loopback, and programs in it that end with it: in a `with`, so
+    that a later one that does not start leaves none of those before it."""
 
     def __init__(self, folder):
         self.place, self.folder = Place(), folder
@@ -90,7 +92,14 @@ class Loopback:
     def lines(self, name):
         return (self.folder / name).read_text(errors="replace").splitlines()
 
-    def close(self):
+    @property
+    def alive(self):
+        return [process.args for process in self._running if process.poll() is None]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
         for process in reversed(self._running):
             process.terminate()
         for process in self._running:
@@ -127,12 +136,13 @@ FRONTS = {"nginx": _nginx, "haproxy": _haproxy, "node": None}
 class Chain:
     """The relay with a real server behind it."""
 
-    def __init__(self, folder, relay, server):
-        self.loop = Loopback(folder)
+    def __init__(self, loop, relay, server, *versions):
+        """versions: of HTTP, in front of the relay and behind it."""
+        self.loop = loop
         self.loop.start(["node", RECORDER_JS, str(RECORDER)], RECORDER, "recorded")
         front = FRONTS[server]
         self.front_saw = front(self.loop) if front else lambda: []
-        self.loop.start([relay, str(RELAY), str(FRONT if front else RECORDER)], RELAY, "judged")
+        self.loop.start([relay, str(RELAY), str(FRONT if front else RECORDER), *versions], RELAY, "judged")
         self._number = 0
 
     def send(self, octets):
@@ -187,9 +197,19 @@ def judged_whole(judged):
 def chain(request, tmp_path, program, needs):
     needs(request.param, "node")
     relay = os.path.join(os.path.dirname(program), "tests", "broker", "relay")
-    made = Chain(tmp_path, relay, request.param)
-    yield made
-    made.loop.close()
+    with Loopback(tmp_path) as loop:
+        yield Chain(loop, relay, request.param)
+
+
+@pytest.mark.parametrize("server", FRONTS)
+def test_a_chain_that_is_not_made_leaves_nothing(tmp_path, needs, server):
+    needs(server, "node")
+    with pytest.raises(FileNotFoundError), Loopback(tmp_path) as loop:
+        Chain(loop, str(tmp_path / "relay"), server)
+    assert loop.alive == []
+    with pytest.raises(AssertionError), Loopback(tmp_path) as loop:
+        Chain(loop, shutil.which("false"), server)
+    assert loop.alive == []
 
 
 def test_good_requests_arrive_as_they_were_judged(chain):
