@@ -70,7 +70,7 @@ static void close_folders(struct folders *f)
 /* 0 or -errno; locked until they are closed. */
 static int open_below(int base, const char *id, bool make, struct folders *f)
 {
-	f->network = open_folder(base, id, make ? 0755 : 0);
+	f->network = open_folder(base, id, make ? 0711 : 0);
 	if (f->network < 0)
 		return f->network;
 	if (flock(f->network, LOCK_EX) < 0)

@@ -6,7 +6,8 @@
  * Theory of operation. Docker tells a network driver of a container when its mounts are chosen
  * already, so what is to be mounted has a path that the network alone decides:
  *
- *	/run/sandgate-docker/ID		root's; its lock (flock) is held while what is below changes
+ *	/run/sandgate-docker/ID		root's; its lock (flock) is held while what is below changes, so
+ *					nobody else may open it for reading (0711)
  *	/run/sandgate-docker/ID/ca	to be mounted: bundle.pem, extra.pem, as ca_bundle.h has them
  *	/run/sandgate-docker/ID/of	never mounted: NAME, the authorities of that sandbox, PEM
  *
