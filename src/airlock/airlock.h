@@ -118,7 +118,7 @@ int airlock_open_capture(struct airlock *a, struct err *e);
 
 struct airlock_counters {
 	uint64_t frames;  /* from the sandbox, all */
-	uint64_t noise;	  /* dropped as link noise */
+	uint64_t noise;	  /* dropped as link noise, seen at the ingress or not */
 	uint64_t unowned; /* TCP without a socket, answered with RST */
 };
 int airlock_read_counters(struct airlock *a, struct airlock_counters *out) sg_must_check;

@@ -23,6 +23,9 @@
  * hands to this side as well, as a frame that came by the link. */
 #define AIRLOCK_MARK_COPY 6
 
+/* A frame by link0 that passed the rules at its ingress (rules.c). */
+#define AIRLOCK_MARK_SEEN 7
+
 #define AIRLOCK_TUN_QUEUE 4096
 /*
  * The longest IPv4 packet there is, more than the link's MTU: a datagram that the kernel has

@@ -8,6 +8,12 @@
  * address. A virtual machine that configures itself has all of the IPv6 prefix, and asks by DHCP and
  * router solicitation, which sockets of the gate receive here.
  *
+ * unseen: who administers the sandbox's end can make frames that the kernel takes past this ingress
+ * and past every packet socket, a capture among them: a frame that went through an ifb device keeps a
+ * note to skip one classification (tc_skip_classify), across the veth pair. A mark does not cross
+ * it, so each frame that was seen is given one, and without it none is let in, not even to be put
+ * together from fragments. The mark of BPF's (bpf_redirect_peer, which does cross) is overwritten.
+ *
  * prerouting gives each packet a mark, and policy routing does what the mark says:
  *
  *	from link0	a SYN, and all that is not TCP		MARK_GATE	to tun0
@@ -57,6 +63,7 @@ static const char *const rules[] = {
 	"Gmeta mark " TEXT(AIRLOCK_MARK_COPY) " drop",
 	"counter name frames",
 	"ether saddr != " MAC " counter name noise drop",
+	"meta mark set " TEXT(AIRLOCK_MARK_SEEN),
 	"ether type ip meta pkttype host ip saddr " ALL4
 	" ip daddr != { 0.0.0.0/8, 127.0.0.0/8, 224.0.0.0/4, 255.255.255.255 } accept",
 	"6ether type ip6 meta pkttype host ip6 saddr " ALL6
@@ -72,6 +79,11 @@ static const char *const rules[] = {
 	"}",
 	"table inet " TABLE " {",
 	"counter unowned { }",
+	"counter unseen { }",
+	"chain unseen {",
+	"type filter hook prerouting priority " BEFORE_FRAGMENTS "; policy accept",
+	"iifname link0 meta mark != " TEXT(AIRLOCK_MARK_SEEN) " counter name unseen drop",
+	"}",
 	"chain from_sandbox {",
 	"6" NEIGHBOUR " accept",
 	"6G" SOLICIT " accept",
@@ -301,11 +313,16 @@ static int read_counter(struct nl *n, uint8_t family, const char *name, uint64_t
 
 int rules_read_counters(struct nl *netfilter, struct airlock_counters *out)
 {
+	uint64_t unseen = 0;
 	int error = read_counter(netfilter, NFPROTO_NETDEV, "frames", &out->frames);
 
 	if (!error)
 		error = read_counter(netfilter, NFPROTO_NETDEV, "noise", &out->noise);
 	if (!error)
 		error = read_counter(netfilter, NFPROTO_INET, "unowned", &out->unowned);
+	if (!error)
+		error = read_counter(netfilter, NFPROTO_INET, "unseen", &unseen);
+	out->frames += unseen;
+	out->noise += unseen;
 	return error;
 }

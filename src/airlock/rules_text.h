@@ -15,6 +15,10 @@
 #define NEIGHBOUR  "ip6 hoplimit 255 icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert }"
 #define PORT	   TEXT(AIRLOCK_TPROXY_PORT)
 #define SOLICIT	   "ip6 hoplimit 255 icmpv6 type nd-router-solicit"
+
+/* Priority of a hook: nf_defrag_ipv4 and 6 are at -400. */
+#define BEFORE_FRAGMENTS "-450"
+
 /* Stand for what the plan says, see write_value(). */
 #define SANDBOX4 "$4"
 #define SANDBOX6 "$6"
