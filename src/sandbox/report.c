@@ -6,6 +6,7 @@
 #include "gate/counted.h"
 #include "sandbox/engine/exec_elsewhere.h"
 #include "sandbox/engine/publish_ports.h"
+#include "sandbox/log/capture_answer.h"
 #include "sandbox/summary.h"
 #include "sandbox/supervisor.h"
 
@@ -134,8 +135,8 @@ static json_t *answer_egress(struct supervisor *s)
 		      "generation", generation(s), "frames", frames(s, status), "flows",
 		      counters(status, "flows", flows), "dns", counters(status, "dns", dns),
 		      "requests", seen, "wildcards", wildcards(status));
-	if (s->capture.counters)
-		json_object_set_new(o, "pcap", capture_link_report(s));
+	if (s->capture.recorder.counters)
+		json_object_set_new(o, "pcap", capture_answer_numbers(s));
 	if (s->n_publish)
 		json_object_set_new(o, "published", publish_ports_json(s->publish, s->n_publish));
 	add_exposed(s, o);
@@ -147,7 +148,7 @@ static json_t *answer_egress(struct supervisor *s)
 /* As `egress` has it, for who waits for the end; {} where there never was one. */
 static json_t *answer_pcap_status(struct supervisor *s)
 {
-	json_t *o = capture_link_report(s);
+	json_t *o = capture_answer_numbers(s);
 
 	return o ? o : json_object();
 }
@@ -214,7 +215,7 @@ static const struct {
 	{"policy", answer_policy},
 	{"refusals", answer_refusals},
 	{"pcap-status", answer_pcap_status},
-	{"pcap-stop", capture_link_answer_stop},
+	{"pcap-stop", capture_answer_stop},
 };
 
 json_t *report_answer(void *ctx, const json_t *request, const struct ucred *who)
@@ -227,7 +228,7 @@ json_t *report_answer(void *ctx, const json_t *request, const struct ucred *who)
 	if (op && strcmp(op, "change") == 0)
 		return live_policy_change(ctx, request, who);
 	if (op && strcmp(op, "pcap") == 0)
-		return capture_link_answer_start(ctx, request, who);
+		return capture_answer_start(ctx, request, who);
 	if (op && strcmp(op, "exec") == 0)
 		return exec_elsewhere_answer(ctx, request);
 	if (op && strcmp(op, "stop") == 0)

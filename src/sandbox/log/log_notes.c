@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "sandbox/control/change_entry.h"
+#include "sandbox/log/capture_answer.h"
 #include "sandbox/person.h"
 #include "sandbox/who.h"
 
@@ -80,7 +81,7 @@ void log_note_pcap_start(struct supervisor *s)
 	json_t *entry = entry_of(s, "sandgate.pcap.start");
 
 	json_object_set_new(entry, "who", who_json(c->who));
-	json_object_set_new(entry, "file", json_string(c->now.path));
+	json_object_set_new(entry, "file", json_string(c->segments.now.path));
 	json_object_set_new(entry, "max_mb", json_integer((json_int_t)c->max_mb));
 	json_object_set_new(entry, "files", json_integer((json_int_t)c->files));
 	json_object_set_new(entry, "keys", json_boolean(c->keys));
@@ -103,7 +104,7 @@ void log_note_pcap_segment(struct supervisor *s, const struct capture_segment *g
 void log_note_pcap_stop(struct supervisor *s)
 {
 	const struct capture_link *c = &s->capture;
-	json_t *entry = entry_of(s, "sandgate.pcap.stop"), *numbers = capture_link_report(s);
+	json_t *entry = entry_of(s, "sandgate.pcap.stop"), *numbers = capture_answer_numbers(s);
 
 	json_object_set_new(entry, "why", json_string(c->why));
 	if (*c->more)
