@@ -16,6 +16,7 @@ import subprocess
 
 import pytest
 
+from clients import CLIENTS
 from internet import tiny
 from internet.registries import PROGRAMS
 
@@ -67,32 +68,6 @@ def fetch_both(box, command, **options):
         argv = command.replace("HOST", host)
         got = box.run(argv, **options)
         assert got.ok and f"hello from {host}" in got.out, (argv, got)
-
-
-PYTHON = "/usr/bin/python3 -c "
-HTTPX = PYTHON + "'import httpx; r = httpx.get(\"https://HOST/\"); assert r.status_code == 200; print(r.text)'"
-NODE_HTTPS = ("node -e 'require(\"https\").get(\"https://HOST/\", r => { if (r.statusCode != 200) throw r;"
-              " r.on(\"data\", d => process.stdout.write(d)) })'")
-PERL = ("perl -MLWP::UserAgent -e '$r = LWP::UserAgent->new->get(\"https://HOST/\");"
-        " print $r->content; exit($r->code != 200)'")
-
-CLIENTS = {
-    "curl": "curl -sSf https://HOST/",
-    "wget": "wget -nv -O- https://HOST/",
-    "openssl": "printf 'GET / HTTP/1.0\\r\\nHost: HOST\\r\\n\\r\\n' | openssl s_client -quiet "
-               "-verify_return_error -connect HOST:443 -servername HOST",
-    "urllib": PYTHON + "'import urllib.request as u; print(u.urlopen(\"https://HOST/\").read())'",
-    "requests": PYTHON + "'import requests; r = requests.get(\"https://HOST/\"); r.raise_for_status();"
-                         " print(r.text)'",
-    "httpx": HTTPX,
-    "node fetch": "node -e 'fetch(\"https://HOST/\").then(r => r.text()).then(console.log)'",
-    "node https": NODE_HTTPS,
-    "undici": "NODE_PATH=/usr/share/nodejs node -e 'require(\"undici\").request(\"https://HOST/\")"
-              ".then(r => r.body.text()).then(console.log)'",
-    "perl": PERL,
-    "ruby": "ruby -ropen-uri -e 'print URI.open(\"https://HOST/\").read'",
-    "php": "php -r 'print file_get_contents(\"https://HOST/\") or exit(1);'",
-}
 
 
 @pytest.mark.parametrize("client", CLIENTS)
@@ -250,18 +225,11 @@ def built(tmp_path_factory):
     return build
 
 
-def bring(box, file):
-    """A program made outside, into the working directory."""
-    data = base64.b64encode(file.read_bytes()).decode()
-    got = box.run(["sh", "-c", f"base64 -d >{file.name} && chmod 755 {file.name}"], input=data)
-    assert got.ok, got
-
-
 @pytest.mark.parametrize("clean", ["", "env -i "])
 def test_java(sites, box, needs, built, clean):
     """By the variable, and by the JDK's own file without it."""
     needs("javac", "/etc/ssl/certs/java/cacerts")
-    bring(box, built("java", "Fetch.java", JAVA, "javac", "Fetch.java") / "Fetch.class")
+    box.bring("Fetch.class", (built("java", "Fetch.java", JAVA, "javac", "Fetch.java") / "Fetch.class").read_bytes())
     sites()
     check_issuers(box)
     got = box.run(f"{clean}java -Xshare:auto -cp . Fetch {OPENED} {SPLICED}")
@@ -282,8 +250,8 @@ def test_keytool_lists_the_authority_and_all_of_the_hosts(box, needs):
 @pytest.mark.parametrize("clean", ["", "env -i "])
 def test_go(sites, box, needs, built, clean):
     needs("go")
-    bring(box, built("go", "fetch.go", GO, "go", "build", "fetch.go", GOFLAGS="-mod=mod",
-                     GO111MODULE="off") / "fetch")
+    folder = built("go", "fetch.go", GO, "go", "build", "fetch.go", GOFLAGS="-mod=mod", GO111MODULE="off")
+    box.bring("fetch", (folder / "fetch").read_bytes())
     sites()
     got = box.run(f"{clean}./fetch {OPENED} {SPLICED}")
     lines = got.out.split("\n")[::2]

@@ -133,7 +133,8 @@ def test_a_dead_v6_falls_back_to_v4_at_once(world, sandgate):
     world.name("dual.example.com", site.address, "2a00:3::77")
     box = sandgate.box("--only", "dual.example.com")
     got = box.curl("http://dual.example.com/")
-    assert got.ok and got.seconds < 1, got
+    # A processor that is emulated takes its time for a program's start alone; the dead address would take minutes.
+    assert got.ok and got.seconds < (5 if box.engine.own_kernel else 1), got
 
 
 @pytest.mark.engines

@@ -64,7 +64,7 @@ _ETC = {
 # Writes what the server of the link offers; as udhcpc(8) says it in its environment.
 _DHCP_SCRIPT = """#!/bin/sh
 [ "$1" = bound ] || [ "$1" = renew ] || exit 0
-ip addr flush dev $interface scope global
+ip -4 addr flush dev $interface scope global
 [ -z "$mtu" ] || ip link set $interface mtu $mtu
 ip addr add $ip/${mask:-32} dev $interface
 for r in $router; do
