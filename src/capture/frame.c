@@ -8,6 +8,7 @@ enum {
 	V4_HEADER = 20,
 	V6_HEADER = 40,
 	V6_EXTENSIONS_MAX = 8,
+	LONGEST_SAID = V6_HEADER + 0xffff, /* with the header */
 	DNS_PORT = 53,
 	SYN = 0x02,
 	ACK = 0x10,
@@ -23,6 +24,15 @@ static uint16_t get16(const uint8_t *p)
 
 /* ---- IP ---- */
 
+/*
+ * `said` octets, as the header has it. 0 is what the kernel writes there for segments that are longer
+ * than it can say (BIG TCP), and no packet that is not such a one is as long.
+ */
+static size_t length_of(size_t said, size_t there)
+{
+	return said == 0 && there > LONGEST_SAID ? there : said;
+}
+
 static void parse_v4(struct span ip, struct frame *f)
 {
 	size_t header, length;
@@ -37,7 +47,7 @@ static void parse_v4(struct span ip, struct frame *f)
 	f->hops = ip.p[8];
 	f->proto = ip.p[9];
 	header = (ip.p[0] & 15u) * 4u;
-	length = get16(ip.p + 2);
+	length = length_of(get16(ip.p + 2), ip.n);
 	fragment = get16(ip.p + 6);
 	f->malformed = ip.p[0] >> 4 != 4 || header < V4_HEADER || length < header || length > ip.n;
 	if (f->malformed)
@@ -89,7 +99,7 @@ static void parse_v6(struct span ip, struct frame *f)
 	f->dst = addr_from_v6(ip.p + 24);
 	f->hops = ip.p[7];
 	f->proto = ip.p[6];
-	length = V6_HEADER + get16(ip.p + 4);
+	length = V6_HEADER + length_of(get16(ip.p + 4), ip.n - V6_HEADER);
 	f->malformed = ip.p[0] >> 4 != 6 || length > ip.n;
 	if (f->malformed)
 		return;

@@ -119,7 +119,7 @@ void pcapng_put_interface(struct buf *b, const char *name, const char *descripti
 
 	put16(b, LINKTYPE_ETHERNET);
 	put16(b, 0);
-	put32(b, 0); /* frames are whole, however long */
+	put32(b, PCAPNG_CAPTURED_MAX);
 	put_text(b, INTERFACE_NAME, name);
 	put_text(b, INTERFACE_DESCRIPTION, description);
 	put_option(b, INTERFACE_RESOLUTION, &nanoseconds, 1);

@@ -18,6 +18,8 @@ enum {
 	PCAPNG_TAIL_MAX = 3 + 8 + 4 + PCAPNG_COMMENT_MAX + 12 + 4 + 4,
 	PCAPNG_STATISTICS_OCTETS = 24 + 5 * 12 + 4,
 	PCAPNG_SECRETS_OVERHEAD = 20 + 3,
+	/* Octets of a frame; readers refuse a file with more (WTAP_MAX_PACKET_SIZE_STANDARD). */
+	PCAPNG_CAPTURED_MAX = 262144,
 };
 
 /* epb_flags, 4.3.1: the direction at the interface, and how the frame was addressed. */
@@ -32,7 +34,7 @@ enum {
 
 struct pcapng_packet {
 	uint64_t time_ns;  /* since 1970 */
-	uint32_t captured; /* octets that follow the head */
+	uint32_t captured; /* octets that follow the head; PCAPNG_CAPTURED_MAX at most */
 	uint32_t length;   /* that the frame had */
 	uint32_t flags;
 	uint64_t lost;	     /* frames between the packet before and this one */

@@ -165,9 +165,15 @@ static uint32_t flags_of(const struct ring_frame *f)
 	}
 }
 
+/* Who has CAP_NET_ADMIN inside can make segments of half a megabyte (gso_max_size). */
+static uint32_t captured_of(const struct ring_frame *f)
+{
+	return (uint32_t)(f->octets.n < PCAPNG_CAPTURED_MAX ? f->octets.n : PCAPNG_CAPTURED_MAX);
+}
+
 static int write_frame(struct recorder *r, const struct ring_frame *f, struct pcapng_packet *p)
 {
-	int error = capture_file_add(&r->file, p, f->octets);
+	int error = capture_file_add(&r->file, p, span_of(f->octets.p, p->captured));
 
 	if (error == 0 && f->is_copy)
 		error = capture_file_flush(&r->file);
@@ -193,7 +199,7 @@ static bool take_frame(struct recorder *r, const struct ring_frame *f)
 					.time_ns = f->time_ns};
 	char comment[PCAPNG_COMMENT_MAX];
 	struct pcapng_packet p = {.time_ns = (uint64_t)f->time_ns,
-				  .captured = (uint32_t)f->octets.n,
+				  .captured = captured_of(f),
 				  .length = f->length,
 				  .flags = flags_of(f),
 				  .lost = r->lost,

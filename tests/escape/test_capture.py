@@ -6,7 +6,7 @@ import os
 import pytest
 
 import frames as f
-from internet.services import echo_udp
+from internet.services import echo_tcp, echo_udp
 from pcap_rig import Captures, await_entries, echo
 from program import wait_until
 
@@ -83,3 +83,35 @@ def test_nothing_that_is_planted_is_followed(world, sandgate, captures, far):
     assert captures.names() == [] and not os.path.exists("/etc/cron.d/x")
     # A capture into a safe place is not hindered by that.
     assert sandgate("pcap", box.name, captures.path()).ok
+
+
+@pytest.mark.engines(usual=["netns"])
+def test_segments_that_no_header_can_say_the_length_of(world, sandgate, captures):
+    """An administrator of the sandbox's link makes them half a megabyte long: more than what reads a capture takes."""
+    six = world.address6()
+    echo_tcp(world, six, PORT)
+    box = sandgate.box("--only", f"[{six}]:{PORT}", "--as-root")
+    wire = f.wire_of(box)
+    if not wire.run(["ip", "link", "set", wire.device, "gso_max_size", "500000"]):
+        pytest.skip("this kernel makes no segments beyond 64 KiB (BIG TCP, since 5.19)")
+    assert wire.run(["sh", "-c", "echo '4096 4000000 8000000' >/proc/sys/net/ipv4/tcp_wmem"])
+    assert sandgate("pcap", box.name, captures.path()).ok
+    assert box.python(UPLOAD, six, PORT, timeout=60).ok
+    wire.close()
+    assert sandgate("pcap", "--stop", box.name).ok
+    long = [one for one in captures.frames(captures.path()) if int(one["frame.len"]) > 100000]
+    assert long and all(one.comment.startswith("allow") for one in long), [one.comment for one in long]
+    assert max(int(one["frame.len"]) for one in long) > 262144 == max(int(one["frame.cap_len"]) for one in long)
+    row, = sandgate.json("audit", "verify", box.name)
+    assert row["holds"]
+
+
+UPLOAD = """
+s = dial(sys.argv[1], int(sys.argv[2]))
+def drain():
+    while s.recv(1 << 20): pass
+import threading
+threading.Thread(target=drain, daemon=True).start()
+for _ in range(24): s.sendall(bytes(1 << 20))
+report(done=True)
+"""

@@ -371,6 +371,26 @@ static void tells_malformed_packets(void **state)
 	expect_own("deny: malformed packet");
 }
 
+/* BIG TCP of the kernel's: a length of 0 is that of the frame where no header could say it. */
+static void knows_segments_beyond_64_kib(void **state)
+{
+	static uint8_t long_octets[14 + 40 + 0xffff + 1];
+	struct frame f;
+
+	v4(SANDBOX, FAR, IPPROTO_TCP, 0, 0);
+	tcp(1, 2, 0x10);
+	octets[FRAME_HEADER + 2] = octets[FRAME_HEADER + 3] = 0;
+	frame_parse(span_of(octets, length), &f);
+	assert_true(f.malformed);
+	memcpy(long_octets, octets, length);
+	frame_parse(span_of(long_octets, sizeof(long_octets) - 1), &f);
+	assert_true(f.malformed);
+	frame_parse(span_of(long_octets, sizeof(long_octets)), &f);
+	assert_false(f.malformed);
+	assert_int_equal(f.end, sizeof(long_octets));
+	assert_int_equal(f.transport, 34);
+}
+
 static void checks_notes(void **state)
 {
 	struct verdict_note n = {.kind = VERDICT_ALLOW};
@@ -495,6 +515,7 @@ int main(void)
 		WITH_TABLE(knows_what_is_opened_from_outside),
 		WITH_TABLE(tells_malformed_packets),
 		WITH_TABLE(forgets_the_oldest),
+		cmocka_unit_test(knows_segments_beyond_64_kib),
 		cmocka_unit_test(checks_notes),
 		cmocka_unit_test(completes_checksums),
 		cmocka_unit_test(leaves_other_frames_alone),
