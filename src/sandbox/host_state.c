@@ -111,10 +111,6 @@ int host_state_open(struct host_state *h, const struct settings *settings, struc
 	int rc;
 
 	*h = (struct host_state){.settings = settings, .inotify = -1, .links = -1};
-	/* Watched first, read second: a change in between is read once too often, never missed. */
-	h->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-	if (h->inotify >= 0)
-		watch_files(h->inotify);
 	h->links = host_links_watch();
 	rc = read_resolver(settings, &h->resolver);
 	if (rc == 0)
@@ -129,8 +125,14 @@ static int follow_files(struct host_state *h)
 {
 	struct resolver_config fresh = {0};
 
-	drain_inotify(h->inotify);
-	watch_files(h->inotify);
+	if (!h->watched)
+		h->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	h->watched = true;
+	/* Watched first, read second: a change in between is read once too often, never missed. */
+	if (h->inotify >= 0) {
+		drain_inotify(h->inotify);
+		watch_files(h->inotify);
+	}
 	if (read_resolver(h->settings, &fresh) || resolver_config_equal(&fresh, &h->resolver)) {
 		free(fresh.hosts);
 		return HOST_UNCHANGED;
@@ -164,7 +166,7 @@ int host_state_follow(struct host_state *h, bool files, bool links)
 {
 	int changed = HOST_UNCHANGED;
 
-	if (files && h->inotify >= 0)
+	if (files)
 		changed |= follow_files(h);
 	if (links && h->links >= 0)
 		changed |= follow_links(h);

@@ -37,7 +37,7 @@
 #include "sandbox/control/exec_door.h"
 #include "sandbox/log/log_notes.h"
 
-enum { SIGNAL_STATUS = 128, SAY_MS = 1000 };
+enum { SIGNAL_STATUS = 128, SAY_MS = 1000, WATCH_HOST_MS = 100 };
 
 /* Passed on to the command. What the kernel sends by itself (SIGPIPE, SIGSEGV, ...) is not. */
 static const int passed_signals[] = {SIGHUP,  SIGINT,  SIGQUIT,	 SIGTERM,
@@ -201,6 +201,7 @@ static void let_go(struct supervisor *s)
 		return;
 	}
 	s->let_go = true;
+	s->watch_host_at = mono_add_ms(mono_now(), WATCH_HOST_MS);
 	deliver_held(s);
 	if (s->options->ready > 0 &&
 	    background_ready(s->dir.name, s->options->lasting, s->options->ready, &e))
@@ -327,6 +328,17 @@ static void follow_host(struct supervisor *s, bool files, bool links)
 		tell(&s->gate.process, gate_link_resolver_request(&s->host.resolver));
 }
 
+/* They were read before, for the gate. */
+static bool host_is_unwatched(const struct supervisor *s)
+{
+	return s->let_go && s->networked && !s->own_failure && !s->host.watched;
+}
+
+static bool watch_is_due(const struct supervisor *s)
+{
+	return host_is_unwatched(s) && !mono_before(mono_now(), s->watch_host_at);
+}
+
 static void sealer_ended(struct supervisor *s)
 {
 	struct err e;
@@ -393,6 +405,7 @@ static int poll_timeout(const struct supervisor *s)
 	take_sooner(control_next_deadline(s->control, &at), at, &any, &soonest);
 	take_sooner(supervisor_next_kill(s, &at), at, &any, &soonest);
 	take_sooner(secret_fetch_next_deadline(&s->fetches, &at), at, &any, &soonest);
+	take_sooner(host_is_unwatched(s), s->watch_host_at, &any, &soonest);
 	if (!any)
 		return -1;
 	ms = mono_ms_until(mono_now(), soonest);
@@ -427,6 +440,8 @@ static size_t fill(const struct supervisor *s, struct pollfd *fds)
 
 static void dispatch(struct supervisor *s, const struct pollfd *fds, size_t n)
 {
+	bool files = fds[FILES].revents || watch_is_due(s), links = fds[LINKS].revents;
+
 	if (fds[SIGNALS].revents)
 		take_signals(s);
 	if ((fds[END].revents || s->engine.ended) && !s->ended)
@@ -454,8 +469,8 @@ static void dispatch(struct supervisor *s, const struct pollfd *fds, size_t n)
 	if (!s->ended)
 		broker_watch_follow_log(s);
 	log_link_anchor(&s->log);
-	if (!s->ended && !s->own_failure && (fds[FILES].revents || fds[LINKS].revents))
-		follow_host(s, fds[FILES].revents != 0, fds[LINKS].revents != 0);
+	if (!s->ended && !s->own_failure && (files || links))
+		follow_host(s, files, links);
 	if (!s->ended && !s->own_failure) {
 		secret_fetch_serve(&s->fetches, &s->broker, fds + SOURCES, mono_now());
 		broker_watch_act(s);

@@ -55,6 +55,7 @@ struct supervisor {
 	struct live_policy live;
 	bool networked; /* false for `none`: what follows is not there */
 	struct host_state host;
+	mono_t watch_host_at;	    /* when the host's files begin to be watched, once let_go */
 	struct airlock_config link; /* as the airlock was asked for */
 	struct airlock airlock;
 	struct gate_link gate;
