@@ -2,10 +2,11 @@
 /*
  * Theory of operation
  *
- * Of each certificate its DER and its subject are kept. OpenSSL asks the store's lookups for a
- * subject that its cache does not have; all certificates of that subject are then decoded and put
- * into the store, from where it finds them from that time on. One that cannot be decoded is not
- * trusted.
+ * Of each certificate its DER is kept, and where its subject is in that. OpenSSL asks the store's
+ * lookups for a subject that its cache does not have. The subjects are decoded at the first question,
+ * since a sandbox waits for its broker's start and many ask nothing; all certificates of the subject
+ * are decoded then, and put into the store, from where it finds them from that time on. One that
+ * cannot be decoded is not trusted.
  */
 #include "broker/trust_anchors.h"
 
@@ -22,13 +23,15 @@ struct anchor {
 	uint8_t *der;
 	long n;
 	bool with_trust; /* "TRUSTED CERTIFICATE": what it is trusted for stands behind it */
-	X509_NAME *subject;
+	struct span subject_der;
+	X509_NAME *subject; /* NULL: not decoded yet, or it cannot be */
 };
 
 struct trust_anchors {
 	X509_LOOKUP_METHOD *method;
 	struct anchor *v;
 	size_t n, cap;
+	bool decoded; /* the subjects are, where they can be */
 };
 
 /* ---- The subject of a certificate (RFC 5280, 4.1) ---- */
@@ -55,23 +58,25 @@ static bool take_universal(struct span *at, int tag, struct span *contents)
 	return take(at, V_ASN1_UNIVERSAL, tag, contents);
 }
 
-/* version, serialNumber, signature, issuer, validity, subject. */
-static X509_NAME *read_subject(struct span der)
+/* version, serialNumber, signature, issuer, validity, subject: with its tag, as it is decoded. */
+static bool find_subject(struct span der, struct span *subject)
 {
 	struct span all, tbs, piece;
-	const unsigned char *p;
 
 	if (!take_universal(&der, V_ASN1_SEQUENCE, &all) ||
 	    !take_universal(&all, V_ASN1_SEQUENCE, &tbs))
-		return NULL;
+		return false;
 	(void)take(&tbs, V_ASN1_CONTEXT_SPECIFIC, 0, &piece);
 	if (!take_universal(&tbs, V_ASN1_INTEGER, &piece) ||
 	    !take_universal(&tbs, V_ASN1_SEQUENCE, &piece) ||
 	    !take_universal(&tbs, V_ASN1_SEQUENCE, &piece) ||
 	    !take_universal(&tbs, V_ASN1_SEQUENCE, &piece))
-		return NULL;
-	p = tbs.p;
-	return d2i_X509_NAME(NULL, &p, (long)tbs.n);
+		return false;
+	*subject = tbs;
+	if (!take_universal(&tbs, V_ASN1_SEQUENCE, &piece))
+		return false;
+	subject->n -= tbs.n;
+	return true;
 }
 
 /* ---- Reading the bundle ---- */
@@ -100,8 +105,8 @@ static bool keep(struct trust_anchors *a, uint8_t *der, long n, bool with_trust)
 		OPENSSL_free(der);
 		return false;
 	}
-	*new = (struct anchor){der, n, with_trust, read_subject(span_of(der, (size_t)n))};
-	return new->subject != NULL;
+	*new = (struct anchor){.der = der, .n = n, .with_trust = with_trust};
+	return find_subject(span_of(der, (size_t)n), &new->subject_der);
 }
 
 static bool keep_named(struct trust_anchors *a, const char *name, uint8_t *der, long n)
@@ -190,15 +195,33 @@ static void put_beside(X509_STORE *store, X509 *x)
 	X509_free(x);
 }
 
+static void decode_subjects(struct trust_anchors *a)
+{
+	for (size_t i = 0; !a->decoded && i < a->n; i++) {
+		const unsigned char *p = a->v[i].subject_der.p;
+
+		a->v[i].subject = d2i_X509_NAME(NULL, &p, (long)a->v[i].subject_der.n);
+		if (!a->v[i].subject)
+			ERR_clear_error();
+	}
+	a->decoded = true;
+}
+
+static bool is_of(const struct anchor *a, const X509_NAME *subject)
+{
+	return a->subject && X509_NAME_cmp(a->subject, subject) == 0;
+}
+
 static int find(X509_LOOKUP *lookup, X509_LOOKUP_TYPE type, const X509_NAME *name,
 		X509_OBJECT *found)
 {
-	const struct trust_anchors *a = X509_LOOKUP_get_method_data(lookup);
+	struct trust_anchors *a = X509_LOOKUP_get_method_data(lookup);
 	X509_STORE *store = X509_LOOKUP_get_store(lookup);
 	bool any = false;
 
+	decode_subjects(a);
 	for (size_t i = 0; type == X509_LU_X509 && i < a->n; i++) {
-		X509 *x = X509_NAME_cmp(a->v[i].subject, name) == 0 ? decode(&a->v[i]) : NULL;
+		X509 *x = is_of(&a->v[i], name) ? decode(&a->v[i]) : NULL;
 
 		if (!x)
 			continue;
