@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/cli.h"
+#include "cli/pcap_words.h"
 #include "cli/run_words.h"
 #include "cli/stored.h"
 
@@ -7,11 +8,16 @@ static int create(const struct args *a, const struct sources *s, struct err *e)
 {
 	struct policy_words words = run_words_policy(a);
 	struct run_policy built;
+	struct pcap_words pcap;
 	struct run_options o = {.name = a->words[0], .policy = &built.policy, .sources = s};
-	int status = run_policy_build(&words, s, &built, e);
+	int status;
 
+	if (pcap_words_read(a, args_value(a, CREATE_PCAP), &pcap, e))
+		return EXIT_USAGE;
+	status = run_policy_build(&words, s, &built, e);
 	if (status)
 		return status;
+	o.pcap = pcap.request;
 	run_words_options(a, &o);
 	o.agent = built.agent;
 	o.languages = built.languages;

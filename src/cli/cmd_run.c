@@ -8,12 +8,15 @@
 #include "cli/run_words.h"
 #include "cli/stored.h"
 
-/* Kept first, and then run as it will be run again. */
+/* Kept first, and then run as it will be run again, but for a capture, which is of this run. */
 static int run_new(const struct args *a, const struct run_options *o)
 {
+	struct run_options kept = *o;
 	struct err e;
-	int status = stored_create(o, &e);
+	int status;
 
+	kept.pcap = (struct capture_request){.file = NULL};
+	status = stored_create(&kept, &e);
 	return status ? cli_fail(status, &e) : run_stored(a, o->name, o->sources);
 }
 

@@ -24,7 +24,7 @@ static int run_stored(const struct wanted *w, const struct sources *s, int ready
 	st.o.argv = no_command;
 	st.o.ready = ready;
 	st.o.quiet = w->quiet;
-	st.o.pcap = w->pcap.request;
+	stored_capture(&st, &w->pcap.request);
 	status = sandbox_run(&st.o);
 	stored_close(&st);
 	return status;

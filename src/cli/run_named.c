@@ -181,7 +181,7 @@ int run_stored(const struct args *a, const char *name, const struct sources *s)
 	status = stored_open(name, s, args_values(a, RUN_ENV), &st, &e);
 	if (status)
 		return cli_fail(status, &e);
-	st.o.pcap = pcap.request;
+	stored_capture(&st, &pcap.request);
 	st.o.quiet = args_has(a, RUN_QUIET);
 	st.o.argv = run_words_command(a);
 	st.o.written = a->written;

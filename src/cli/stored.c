@@ -64,6 +64,14 @@ static int64_t now_ms(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
+static void fill_pcap(struct definition *d, const struct capture_request *r)
+{
+	d->pcap = r->file ? strdup(r->file) : NULL;
+	d->pcap_max_mb = r->max_mb;
+	d->pcap_files = r->files;
+	d->pcap_keys = r->keys;
+}
+
 /* definition_free() in any case. */
 static int fill(struct definition *d, const struct run_options *o, struct err *e)
 {
@@ -78,11 +86,12 @@ static int fill(struct definition *d, const struct run_options *o, struct err *e
 	d->languages = copy_list((const char *const *)o->languages);
 	d->env = copy_list(o->env);
 	d->as_root = o->as_root;
+	fill_pcap(d, &o->pcap);
 	d->rw = absolute_list(d->workdir, o->rw, e);
 	d->ro = absolute_list(d->workdir, o->ro, e);
 	d->hide = absolute_list(d->workdir, o->hide, e);
 	if (d->rw && d->ro && d->hide && d->languages && d->env && !o->agent == !d->agent &&
-	    !o->image == !d->image)
+	    !o->image == !d->image && !o->pcap.file == !d->pcap)
 		return policy_copy(o->policy, &d->policy, e);
 	return *e->text ? -1 : err_set(e, "out of memory");
 }
@@ -122,9 +131,11 @@ static int save_new(void *ctx, struct err *e)
 	return definition_save(n->name, n->d, e);
 }
 
-/* What the engine lacks is said now, and not at the first start. */
+/* What the first start would refuse, or the engine lacks, is said now. */
 static int check_kept(const struct run_options *o, struct err *e)
 {
+	if (o->pcap.file && o->policy->network == NET_NONE)
+		return err_set(e, "--pcap: the network `none` has no link; take --net deny");
 	if (!o->engine)
 		return 0;
 	if (!o->engine->kept)
@@ -210,6 +221,11 @@ static void set_options(const char *name, const struct sources *s, struct stored
 		.hide = (const char *const *)d->hide,
 		.env = out->env,
 		.as_root = d->as_root,
+		.pcap = {.file = d->pcap,
+			 .max_mb = d->pcap_max_mb,
+			 .files = d->pcap_files,
+			 .keys = d->pcap_keys,
+			 .again = true},
 		.workdir = d->workdir,
 		.lock = lock,
 	};
@@ -241,6 +257,12 @@ int stored_open(const char *name, const struct sources *s, const char *const *en
 		close(lock);
 	stored_close(out);
 	return EXIT_SANDGATE;
+}
+
+void stored_capture(struct stored *st, const struct capture_request *r)
+{
+	if (r->file)
+		st->o.pcap = *r;
 }
 
 void stored_close(struct stored *st)

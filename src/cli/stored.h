@@ -12,8 +12,8 @@
 
 /*
  * Keeps a new sandbox: what the options amount to, the folders of it absolute from the working
- * directory. Its name is that of the options. 0, or the exit status with the message: also when
- * there is one of that name.
+ * directory, and a capture for each start. Its name is that of the options. 0, or the exit status
+ * with the message: also when there is one of that name.
  */
 int stored_create(const struct run_options *o, struct err *e) sg_must_check;
 
@@ -31,6 +31,9 @@ struct stored {
  */
 int stored_open(const char *name, const struct sources *s, const char *const *env,
 		struct stored *out, struct err *e) sg_must_check;
+
+/* A capture that is asked for this run is made in the place of the one that is kept, if any. */
+void stored_capture(struct stored *st, const struct capture_request *r);
 void stored_close(struct stored *st);
 
 #endif

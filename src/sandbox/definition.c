@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "policy/permission.h"
+#include "sandbox/log/capture_request.h"
 #include "sandbox/name_list.h"
 #include "sandbox/state_dir.h"
 
@@ -36,6 +37,7 @@ void definition_free(struct definition *d)
 	free(d->engine);
 	free(d->image);
 	free(d->workdir);
+	free(d->pcap);
 	name_list_free(d->languages);
 	name_list_free(d->rw);
 	name_list_free(d->ro);
@@ -191,12 +193,50 @@ static int read_env(struct reader_of_file *r, const char *key, const json_t *val
 	return 0;
 }
 
-static int read_as_root(struct reader_of_file *r, const char *key, const json_t *value)
+static int take_flag(struct reader_of_file *r, const char *key, const json_t *value, bool *out)
 {
 	if (!json_is_boolean(value))
 		return wrong(r, key, "true or false");
-	r->d->as_root = json_is_true(value);
+	*out = json_is_true(value);
 	return 0;
+}
+
+static int read_as_root(struct reader_of_file *r, const char *key, const json_t *value)
+{
+	return take_flag(r, key, value, &r->d->as_root);
+}
+
+static int read_pcap(struct reader_of_file *r, const char *key, const json_t *value)
+{
+	if (take_string(r, key, value, &r->d->pcap))
+		return -1;
+	return *r->d->pcap == '/' ? 0 : wrong(r, key, "an absolute path");
+}
+
+static int take_count(struct reader_of_file *r, const char *key, const json_t *value, uint64_t most,
+		      uint64_t *out)
+{
+	json_int_t n = json_integer_value(value);
+
+	if (n < 1 || (uint64_t)n > most)
+		return wrong(r, key, "a number from 1, or it is too large");
+	*out = (uint64_t)n;
+	return 0;
+}
+
+static int read_pcap_max_mb(struct reader_of_file *r, const char *key, const json_t *value)
+{
+	return take_count(r, key, value, CAPTURE_MAX_MB_MOST, &r->d->pcap_max_mb);
+}
+
+static int read_pcap_files(struct reader_of_file *r, const char *key, const json_t *value)
+{
+	return take_count(r, key, value, CAPTURE_FILES_MOST, &r->d->pcap_files);
+}
+
+static int read_pcap_keys(struct reader_of_file *r, const char *key, const json_t *value)
+{
+	return take_flag(r, key, value, &r->d->pcap_keys);
 }
 
 static const struct {
@@ -217,6 +257,10 @@ static const struct {
 	{"hide", read_hide},
 	{"env", read_env},
 	{"as_root", read_as_root},
+	{"pcap", read_pcap},
+	{"pcap_max_mb", read_pcap_max_mb},
+	{"pcap_files", read_pcap_files},
+	{"pcap_keys", read_pcap_keys},
 };
 
 static bool is_known(const char *key)
@@ -293,6 +337,19 @@ static bool put_list(json_t *file, const char *key, char *const *v)
 	return !v || !*v || put(file, key, strings(v));
 }
 
+static bool put_count(json_t *file, const char *key, uint64_t n)
+{
+	return !n || put(file, key, json_integer((json_int_t)n));
+}
+
+static bool put_pcap(json_t *file, const struct definition *d)
+{
+	return !d->pcap || (put(file, "pcap", json_string(d->pcap)) &&
+			    put_count(file, "pcap_max_mb", d->pcap_max_mb) &&
+			    put_count(file, "pcap_files", d->pcap_files) &&
+			    put(file, "pcap_keys", json_boolean(d->pcap_keys)));
+}
+
 char *definition_print(const struct definition *d)
 {
 	_cleanup_free_ char *policy = policy_print_json(&d->policy);
@@ -309,7 +366,7 @@ char *definition_print(const struct definition *d)
 	    put(file, "workdir", json_string(d->workdir)) && put_list(file, "rw", d->rw) &&
 	    put_list(file, "ro", d->ro) && put_list(file, "hide", d->hide) &&
 	    put_list(file, "env", d->env) && put(file, "as_root", json_boolean(d->as_root)) &&
-	    put(file, "policy", json_loads(policy, 0, NULL)))
+	    put_pcap(file, d) && put(file, "policy", json_loads(policy, 0, NULL)))
 		text = json_dumps(file, JSON_INDENT(2));
 	json_decref(file);
 	return text;

@@ -11,8 +11,8 @@
 
 #include "policy/policy.h"
 
-/* 2: engine and image */
-enum { DEFINITION_FORMAT_VERSION = 2 };
+/* 2: engine and image; 3: pcap */
+enum { DEFINITION_FORMAT_VERSION = 3 };
 
 struct definition {
 	struct policy policy; /* as written, not resolved */
@@ -24,6 +24,9 @@ struct definition {
 	char *workdir;	      /* absolute */
 	char **rw, **ro, **hide, **env;
 	bool as_root;
+	char *pcap;			  /* absolute: each run is captured; or NULL */
+	uint64_t pcap_max_mb, pcap_files; /* as in struct capture_request */
+	bool pcap_keys;
 	int64_t created_ms;
 };
 

@@ -514,6 +514,36 @@ def test_a_kept_one_is_captured_from_its_start(sandgate, captures, far, kept):
     assert sandgate.json("pcap", one.name) == {}
 
 
+def test_a_capture_that_is_kept_is_of_each_start(sandgate, captures, far, kept):
+    one = kept("--only", f"{far}:4007/udp", "--pcap", captures.path(), "--pcap-max-mb", "2", "--pcap-files", "3")
+    for _ in range(2):
+        one.start()
+        assert one.exec(["python3", "-c", FIRST.format(far)]).ok
+        one.stop()
+    assert sandgate("start", "--pcap", captures.path("once"), one.name).ok
+    assert one.exec(["python3", "-c", FIRST.format(far)]).ok
+    one.stop()
+    assert sandgate.run("--name", one.name, command=["python3", "-c", FIRST.format(far)]).ok
+    starts = entries(sandgate, one.name, "sandgate.pcap.start")
+    assert [(s["max_mb"], s["files"], s["keys"]) for s in starts] == [
+        (2, 3, False), (2, 3, False), (64, 8, False), (2, 3, False)]
+    paths = [s["file"] for s in entries(sandgate, one.name, "sandgate.pcap.segment")]
+    assert paths[0] == captures.path() and paths[2] == captures.path("once") and len(set(paths)) == 4, paths
+    for path in paths:
+        first = captures.frames(path, where="udp.port == 4007")[0]
+        assert first.comment == f"allow: {far}:4007/udp", path
+
+
+@pytest.mark.parametrize("options, status, says", [
+    (["--pcap-files", "2"], 2, "there is no capture without a file"), (["--pcap", ""], 2, "the value is empty"),
+    (["--pcap", "x", "--pcap-max-mb", "0"], 2, "no number from 1"), (["--pcap", "x", "--net", "none"], 125, "no link")])
+def test_what_is_no_capture_is_not_kept(sandgate, options, status, says):
+    name = sandgate.new_name()
+    done = sandgate("create", name, *options)
+    assert done.status == status and says in done.err, done
+    assert name not in [row["name"] for row in sandgate.json("ls")]
+
+
 def test_settings_say_how_much(sandgate, captures, far):
     try:
         for key, value in ("pcap.max_mb", "1"), ("pcap.files", "1"), ("pcap.keys", "true"):

@@ -54,6 +54,9 @@ static void make(struct definition *d)
 	d->env = calloc(2, sizeof(char *));
 	d->env[0] = strdup("A=b=\"c\"\n\xc3\xa9");
 	d->as_root = true;
+	d->pcap = strdup("/var/tmp/one.pcapng");
+	d->pcap_files = 3;
+	d->pcap_keys = true;
 	assert_int_equal(policy_set_network(&d->policy, "deny", &e), 0);
 	assert_int_equal(policy_add_rule(&d->policy, EFFECT_ALLOW, "api.example.com", &e), 0);
 	assert_int_equal(policy_add_rule(&d->policy, EFFECT_DENY, "bad.example.com:22", &e), 0);
@@ -116,6 +119,10 @@ static void what_is_saved_is_loaded(void **state)
 	assert_string_equal(again.engine, "podman");
 	assert_string_equal(again.image, "docker.io/library/debian:12");
 	assert_true(again.as_root);
+	assert_string_equal(again.pcap, "/var/tmp/one.pcapng");
+	assert_int_equal(again.pcap_max_mb, 0);
+	assert_int_equal(again.pcap_files, 3);
+	assert_true(again.pcap_keys);
 	assert_null(again.rw);
 	free(a);
 	free(b);
@@ -209,6 +216,13 @@ static void broken_files_are_refused_with_a_way_out(void **state)
 	refuses("{\"version\":1,\"env\":\"A=b\"}", "env");
 	refuses("{\"version\":1,\"rw\":[1]}", "rw");
 	refuses("{\"version\":1,\"as_root\":1}", "as_root");
+	refuses("{\"version\":3,\"pcap\":\"one.pcapng\"}", "absolute");
+	refuses("{\"version\":3,\"pcap\":\"\"}", "\"pcap\"");
+	refuses("{\"version\":3,\"pcap_max_mb\":0}", "pcap_max_mb");
+	refuses("{\"version\":3,\"pcap_max_mb\":1048577}", "pcap_max_mb");
+	refuses("{\"version\":3,\"pcap_files\":-1}", "pcap_files");
+	refuses("{\"version\":3,\"pcap_files\":\"3\"}", "pcap_files");
+	refuses("{\"version\":3,\"pcap_keys\":1}", "pcap_keys");
 	refuses("{\"version\":1,\"policy\":{\"version\":1,\"allow\":[\"*\"]}}", "every name");
 	refuses("{\"version\":1,\"policy\":{\"resolved\":{}}}", "resolved");
 }
