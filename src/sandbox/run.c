@@ -137,12 +137,23 @@ static int take_secrets(struct supervisor *s, struct err *e)
 				s->fetches.parent_from, e);
 }
 
-/* The broker makes itself ready while the rest is made. */
+/* Before there is a keeper: whoever lists addresses waits while the kernel makes its link. */
+static int read_host(struct supervisor *s, struct err *e)
+{
+	return s->networked ? host_state_open(&s->host, &s->options->sources->settings, e) : 0;
+}
+
+static int read_parent(struct supervisor *s, struct err *e)
+{
+	return s->networked ? parent_state_read(&s->parent, &s->options->sources->settings, e) : 0;
+}
+
+/*
+ * It makes itself ready while the engine and the keeper work, and takes no CPU of the plan that the
+ * engine waits for.
+ */
 static int begin_broker(struct supervisor *s, struct err *e)
 {
-	if (host_state_open(&s->host, &s->options->sources->settings, e) ||
-	    parent_state_read(&s->parent, &s->options->sources->settings, e))
-		return -1;
 	if (!broker_watch_is_missing(s, &s->live.policy, s->options->sources->catalogue))
 		return 0;
 	return broker_watch_begin(s, s->live.rules, s->options->sources->catalogue, e);
@@ -150,7 +161,7 @@ static int begin_broker(struct supervisor *s, struct err *e)
 
 static int make_gate(struct supervisor *s, struct err *e)
 {
-	if (publish_ports_open(s->options, &s->publish, &s->n_publish, e) ||
+	if (begin_broker(s, e) || publish_ports_open(s->options, &s->publish, &s->n_publish, e) ||
 	    airlock_await_ready(&s->airlock, e))
 		return -1;
 	netns_claim_note_airlock(&s->dir, s->airlock.keeper);
@@ -263,11 +274,11 @@ static int make_plan(struct supervisor *s, const char *cwd, struct err *e)
 		return -1;
 	if (capture_link_prepare(s, &o->pcap, geteuid(), e))
 		return -1;
-	if (begins_early(s) && begin_airlock(s, e))
+	if (read_host(s, e) || (begins_early(s) && begin_airlock(s, e)))
 		return -1;
 	if (s->networked && open_ca_bundle(s, cwd, e))
 		return -1;
-	return begin_logs(s, e) || (s->networked && begin_broker(s, e)) ? -1 : 0;
+	return begin_logs(s, e) || read_parent(s, e) ? -1 : 0;
 }
 
 static int start_in_turn(struct supervisor *s, enum engine_turn turn, struct err *e)
