@@ -219,7 +219,7 @@ def test_a_and_aaaa_in_parallel_as_glibc_asks(world, sandgate):
     got = box.run("getent ahosts api.example.com").out
     assert "93.184.210.10" in got and "2a00:1::210:10" in got
     quick = box.run("getent ahosts four.example.com")
-    assert "93.184.210.11" in quick.out and quick.seconds < 1
+    assert "93.184.210.11" in quick.out and quick.seconds < box.engine.at_once
 
 
 @pytest.mark.engines
@@ -260,9 +260,9 @@ def test_search_lists_end_quickly_and_are_counted_once(world, sandgate):
     world.name("api.example.com", "93.184.210.12")
     box = sandgate.box("--only", "api.example.com", "--env", f"LOCALDOMAIN={suffixes}")
     got = box.run("getent ahosts api.example.com")
-    assert "93.184.210.12" in got.out and got.seconds < 1, got
+    assert "93.184.210.12" in got.out and got.seconds < box.engine.at_once, got
     refused = box.run("getent ahosts other.example.com")
-    assert not refused.ok and refused.seconds < 1
+    assert not refused.ok and refused.seconds < box.engine.at_once
     assert world.zone.asked("*.corp.example") == []
     assert box.egress()["dns"]["refused"] > 2, "the search list was not gone through"
     rows = [line for line in box.stop().err.splitlines() if line.startswith("  ") and "corp.example" in line]
@@ -278,14 +278,16 @@ def test_musl_with_a_search_list(world, sandgate, needs):
     work = machine.new_work()
     machine.write(f"{work}/look.c", MUSL, "dev")
     machine.run("musl-gcc -static -o look look.c", cwd=work).check_returncode()
+    program = machine.place.call(lambda: open(f"{work}/look", "rb").read())
     machine.write(f"{work}/nx.yaml", "network: deny\nallow: [api.example.com]\n"
                   "dns_refusal: nxdomain\n", "dev")
     for options, patience in ((["--only", "api.example.com"], 8), (["--yes", "--policy", f"{work}/nx.yaml"], 1)):
         box = sandgate.box(*options, cwd=work)
+        box.bring("look", program)
         got = box.run("./look api.example.com")
-        assert got.out == f"{site.address}\n" and got.seconds < 1, got
+        assert got.out == f"{site.address}\n" and got.seconds < box.engine.at_once, got
         refused = box.run("./look other.example.com")
-        assert refused.status == 1 and refused.seconds < patience, refused
+        assert refused.status == 1 and refused.seconds < max(patience, box.engine.at_once), refused
 
 
 MUSL = """

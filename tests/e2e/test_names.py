@@ -220,7 +220,8 @@ def test_international_names(world, sandgate):
     world.site("xn--bcher-kva.example.com", https=False)
     box = sandgate.box("--only", "bücher.example.com")
     assert box.curl("http://xn--bcher-kva.example.com/").ok
-    assert box.curl("http://bücher.example.com/", "-H", "Host: xn--bcher-kva.example.com").ok
+    # Encoded by the client (RFC 3490), which curl does with a locale alone that not every image has.
+    assert box.python('report(r=try_dial("bücher.example.com", 80)[0])').json["r"] == "connected"
 
 
 @pytest.mark.parametrize("name", [

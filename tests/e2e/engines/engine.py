@@ -32,6 +32,8 @@ class Engine:
     namespaces = ("pid", "mnt", "net", "ipc")
     # The sandbox has a kernel of its own: nothing of it can be entered or seen from outside.
     own_kernel = False
+    # How long, in seconds, a program that waits for nothing takes at the most, its start included.
+    at_once = 1
     # What a run says at its end is on the standard error of what start() returns.
     says_its_end = False
 

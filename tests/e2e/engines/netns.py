@@ -37,8 +37,8 @@ class Netns(Engine):
         return process
 
     def _attach(self, box, pid):
-        return box.sandgate("attach", "--yes", "--pid", str(pid), "--name", box.name, *box.options,
-                            cwd=box.cwd)
+        options = [option for option in box.options if option != "--yes"]
+        return box.sandgate("attach", "--yes", "--pid", str(pid), "--name", box.name, *options, cwd=box.cwd)
 
     @staticmethod
     def _first(pid):

@@ -33,6 +33,7 @@ class Machine(Engine):
 
     needs = (("qemu-system-x86_64", "qemu-system-x86"), ("bwrap", "bubblewrap"))
     own_kernel = True
+    at_once = 5  # each instruction is emulated
 
     def __init__(self, world, sandgate):
         super().__init__(world, sandgate)
