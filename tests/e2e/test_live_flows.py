@@ -3,6 +3,7 @@
 
 import os
 import signal
+import threading
 
 import pytest
 
@@ -46,11 +47,12 @@ def stop_streams(box):
 @pytest.mark.engines
 def test_a_denied_flow_is_reset_and_the_other_streams_on(world, sandgate):
     address = world.address()
-    ends = []
+    ends, begun = [], threading.Event()
 
     async def echo(reader, writer):
         try:
             while data := await reader.read(1 << 16):
+                begun.set()  # the client knows that it is connected
                 writer.write(data)
                 await writer.drain()
             ends.append("end")
@@ -61,16 +63,17 @@ def test_a_denied_flow_is_reset_and_the_other_streams_on(world, sandgate):
     echo_tcp(world, address, 7001)
     box = sandgate.box("--only", f"{address}:7000-7001")
     goes, stays = (box.start_python(STREAM, address, port) for port in (7000, 7001))
-    wait_until(lambda: box.egress()["flows"]["open"] == 2, 5, "both flows")
+    wait_until(lambda: box.egress()["flows"]["open"] == 2, 20, "both flows")
+    assert begun.wait(20)
     assert sandgate("net", "deny", box.name, f"{address}:7000").ok
-    assert goes.wait(5).json["problem"] in ("ECONNRESET", "EPIPE")
-    wait_until(lambda: ends == ["reset"], 5, "the reset at the far side")
+    assert goes.wait(20).json["problem"] in ("ECONNRESET", "EPIPE")
+    wait_until(lambda: ends == ["reset"], 20, "the reset at the far side")
     assert box.python("report(r=try_dial(sys.argv[1], 7000)[0])", address).json["r"] == "ECONNREFUSED"
     # Changes that are not about it, one after the other, do not touch the other one.
     for n in range(5):
         assert sandgate("net", "allow", box.name, f"host{n}.example.com").ok
     stop_streams(box)
-    got = stays.wait(10).json
+    got = stays.wait(20).json
     assert got["problem"] is None and got["whole"] and got["octets"] > 0, got
     assert box.egress()["generation"] == 7
 

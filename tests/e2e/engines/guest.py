@@ -31,7 +31,7 @@ import array, asyncio, base64, cgi, concurrent.futures, contextlib, ctypes, enco
 import hashlib, hmac, http.client, http.server, ipaddress, itertools, json, mmap, os, queue, random, re
 import resource, select, selectors, shutil, signal, socket, socketserver, ssl, stat, string, struct
 import subprocess, tempfile, threading, time, traceback, unicodedata, urllib.parse, urllib.request, uuid
-import encodings.latin_1, encodings.ascii, encodings.utf_8, encodings.cp437, stringprep, zlib, zipimport
+import encodings.latin_1, encodings.ascii, encodings.utf_8, encodings.cp437, encodings.punycode, stringprep, zlib, zipimport
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM

@@ -98,7 +98,7 @@ class _Frames(Machine):
     takes_value = ("--publish", "--host-port", "--pcap")
 
     def start(self, box, agent):
-        path = f"{box.cwd}/.{self.kind}"
+        path = f"{box.cwd}/.{box.name}"
         done = box.sandgate("vm-net", *box.options, "--background", f"--{self.kind}", path, box.name)
         assert done.ok, done
         return self._go_on(box, emulated(*self.netdev(path), goes_on=self._saved()))
