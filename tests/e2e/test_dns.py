@@ -321,7 +321,7 @@ def test_a_dead_resolver_is_servfail_within_five_seconds_and_no_refusal(world, s
     world.zone.dead = True
     box = sandgate.box("--only", "api.example.com")
     got = box.run(["dig", "+time=8", "+tries=1", "api.example.com"])
-    assert "status: SERVFAIL" in got.out and got.seconds < 6, got
+    assert "status: SERVFAIL" in got.out and got.seconds < 5 + box.engine.at_once, got
     assert "the resolver did not answer" in got.out  # RFC 8914, code 22
     assert box.egress()["dns"]["refused"] == 0
     assert "--allow" not in box.stop().err
@@ -332,7 +332,7 @@ def test_fail_over_to_the_second_server(world, sandgate):
     world.name("api.example.com", "93.184.210.14")
     box = sandgate.box("--only", "api.example.com")
     got = box.run(["dig", "+short", "+time=8", "+tries=1", "api.example.com"])
-    assert got.out == "93.184.210.14\n" and got.seconds < 5, got
+    assert got.out == "93.184.210.14\n" and got.seconds < 4 + box.engine.at_once, got
 
 
 def test_a_truncated_answer_of_the_upstream_is_asked_again_over_tcp(world, sandgate):
@@ -443,6 +443,9 @@ def test_hosts_file_of_the_host_is_used(world, sandgate):
     machine.write("/etc/hosts", before + f"{site.address} pinned.example.com\n")
     try:
         box = sandgate.box("--only", "pinned.example.com")
+        # Asked of the gate: some engines give the machine's file to their containers, and who finds a name there
+        # asks nobody.
+        assert dig(box, "+short", "pinned.example.com") == f"{site.address}\n"
         assert box.curl("http://pinned.example.com/").out == "hello from pinned.example.com\n"
     finally:
         machine.write("/etc/hosts", before)
@@ -455,7 +458,7 @@ def test_a_machine_without_a_resolver(world, sandgate, configuration):
     world.machine.replace("/etc/resolv.conf", configuration)
     box = sandgate.box("--only", f"api.example.com,{site.address}")
     got = box.run(["dig", "+time=8", "+tries=1", "api.example.com"])
-    assert "status: SERVFAIL" in got.out and got.seconds < 5, got
+    assert "status: SERVFAIL" in got.out and got.seconds < 4 + box.engine.at_once, got
     assert box.curl(f"http://{site.address}/").ok
 
 

@@ -113,6 +113,7 @@ none) ;;
 esac
 n=0
 while [ $net = dhcp ] && [ -z "$(ip -6 route show default)" ] && [ $n -lt 300 ]; do usleep 10000; n=$((n + 1)); done
+ulimit -Hn 20000  # as the other engines' containers may
 python3 -u /agent.py <&3 >&3 2>/dev/kmsg
 poweroff -f
 """
