@@ -8,6 +8,7 @@ the tests, of files that are read where they lie; nothing of it stays.
 """
 
 import functools
+import glob
 import io
 import os
 import py_compile
@@ -274,7 +275,10 @@ def _add_python(tree):
                 tree.file(path + "c", _compiled(path, scratch))
             else:
                 libraries.add(path)
-                tree.file(path, _read(path), 0o755)
+    # What OpenSSL loads by name when `cryptography` asks for it.
+    libraries.update(glob.glob("/usr/lib/*/ossl-modules/legacy.so"))
+    for path in libraries:
+        tree.file(path, _read(path), 0o755)
     return libraries
 
 
