@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Captures: every frame, what was decided of it, files that end where they should. tshark is the judge."""
 
+import concurrent.futures
 import os
 import re
 import signal
@@ -532,6 +533,15 @@ def test_a_capture_that_is_kept_is_of_each_start(sandgate, captures, far, kept):
     for path in paths:
         first = captures.frames(path, where="udp.port == 4007")[0]
         assert first.comment == f"allow: {far}:4007/udp", path
+
+
+def test_captures_to_one_file_that_begin_at_one_moment(sandgate, captures, far, kept):
+    """Each has a file of its own, whoever comes first."""
+    ones = [kept("--only", f"{far}:4007/udp", "--pcap", captures.path()) for _ in range(4)]
+    with concurrent.futures.ThreadPoolExecutor(len(ones)) as pool:
+        list(pool.map(lambda one: one.start(), ones))
+    paths = {s["file"] for one in ones for s in entries(sandgate, one.name, "sandgate.pcap.start")}
+    assert len(paths) == len(ones) and captures.path() in paths, paths
 
 
 @pytest.mark.parametrize("options, status, says", [

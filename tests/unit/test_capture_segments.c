@@ -74,6 +74,30 @@ static void make(struct rig *r, struct capture_segment *g)
 	assert_int_equal(capture_segments_make(&r->l, g, &e), 0);
 }
 
+/* As fast as it goes, so many of them within one millisecond. */
+static void where_one_is_there_each_has_a_name_of_its_own(void **state)
+{
+	enum { MANY = 50 };
+	struct rig *r = *state;
+	struct capture_segment made[MANY];
+	struct err e;
+
+	r->l.place.stem_n = strlen(r->l.place.stem);
+	for (int i = 0; i < MANY; i++) {
+		made[i] = CAPTURE_SEGMENT_NONE;
+		pcap_place_take_another(&r->l.place);
+		r->l.made = 0;
+		if (capture_segments_make(&r->l, &made[i], &e))
+			fail_msg("%d: %s", i, e.text);
+		/* c.pcapng, then c-20261130T115536.123Z.pcapng */
+		assert_int_equal(strlen(r->l.place.stem), i ? 1 + 21 : 1);
+	}
+	for (int i = 0; i < MANY; i++) {
+		assert_int_equal(unlink(made[i].path), 0);
+		capture_segment_close(&made[i]);
+	}
+}
+
 static bool is_there(const struct rig *r, const char *name)
 {
 	return faccessat(r->l.place.folder, name, F_OK, 0) == 0;
@@ -228,6 +252,7 @@ int main(void)
 		TEST(one_that_is_hashed_waits_for_those_before_it),
 		TEST(one_that_is_taken_back_was_never_made),
 		TEST(nothing_is_overwritten),
+		TEST(where_one_is_there_each_has_a_name_of_its_own),
 		TEST(who_is_to_write_one_cannot_read_it),
 	};
 

@@ -51,6 +51,19 @@ bool capture_link_is_over(const struct capture_link *c)
 	return !capture_link_is_on(c) && capture_segments_are_over(&c->segments);
 }
 
+/* Two sandboxes may want one name at one moment: one of them has it, the other asks again. */
+static int make_first(struct capture_segments *l, bool again, struct err *e)
+{
+	int rc;
+
+	do {
+		if (again)
+			pcap_place_take_another(&l->place);
+		rc = capture_segments_make(l, &l->now, e);
+	} while (rc < 0 && again && errno == EEXIST);
+	return rc;
+}
+
 int capture_link_prepare(struct supervisor *s, const struct capture_request *r, uid_t who,
 			 struct err *e)
 {
@@ -64,14 +77,12 @@ int capture_link_prepare(struct supervisor *s, const struct capture_request *r, 
 		return err_set(e, "--pcap: the network `none` has no link; take --net deny");
 	if (open_place(s, r, e))
 		return -1;
-	if (r->again)
-		pcap_place_take_another(&c->segments.place);
 	c->max_mb = r->max_mb ? r->max_mb : set->pcap_max_mb;
 	c->files = r->files ? r->files : set->pcap_files;
 	c->keys = r->keys || set->pcap_keys;
 	c->who = who;
 	c->segments.made = 0;
-	if (capture_segments_make(&c->segments, &c->segments.now, e) == 0)
+	if (make_first(&c->segments, r->again, e) == 0)
 		return 0;
 	/* Then the last one is what there is to report of. */
 	c->segments.made = before;

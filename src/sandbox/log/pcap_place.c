@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "audit/entry.h"
 #include "sandbox/engine/exposure.h"
 #include "sandbox/path.h"
 
@@ -94,6 +95,7 @@ static int split(struct pcap_place *p, const char *file, char folder[PATH_MAX], 
 	if (!dot || dot == name)
 		dot = name + strlen(name);
 	snprintf(p->stem, sizeof(p->stem), "%.*s", (int)(dot - name), name);
+	p->stem_n = strlen(p->stem);
 	snprintf(p->suffix, sizeof(p->suffix), "%s", dot);
 	return 0;
 }
@@ -134,19 +136,33 @@ static void name_of(const struct pcap_place *p, unsigned number, char name[NAME_
 	snprintf(name, NAME_SIZE, "%s%s%s", p->stem, count, p->suffix);
 }
 
-void pcap_place_take_another(struct pcap_place *p)
+static bool is_taken(const struct pcap_place *p)
 {
-	char name[NAME_SIZE], when[32];
-	time_t now = time(NULL);
+	char name[NAME_SIZE];
 	struct stat there;
-	struct tm tm;
 
 	name_of(p, 1, name);
-	if (fstatat(p->folder, name, &there, AT_SYMLINK_NOFOLLOW) < 0)
-		return;
-	gmtime_r(&now, &tm);
-	strftime(when, sizeof(when), "-%Y%m%dT%H%M%SZ", &tm);
-	snprintf(p->stem + strnlen(p->stem, STEM_MAX), sizeof(when), "%s", when);
+	return fstatat(p->folder, name, &there, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static void put_time(struct pcap_place *p, int64_t ms)
+{
+	time_t seconds = (time_t)(ms / 1000);
+	char when[32];
+	struct tm tm;
+
+	gmtime_r(&seconds, &tm);
+	strftime(when, sizeof(when), "-%Y%m%dT%H%M%S", &tm);
+	snprintf(p->stem + p->stem_n, sizeof(p->stem) - p->stem_n, "%s.%03dZ", when,
+		 (int)(ms % 1000));
+}
+
+void pcap_place_take_another(struct pcap_place *p)
+{
+	int64_t ms = entry_now_ms();
+
+	for (p->stem[p->stem_n] = 0; is_taken(p); ms++)
+		put_time(p, ms);
 }
 
 static int failed(const char *path, int error, struct err *e)

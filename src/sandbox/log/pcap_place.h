@@ -17,11 +17,15 @@ struct pcap_place {
 	int folder;	     /* -1: none */
 	char path[PATH_MAX]; /* of the folder, without links */
 	char stem[NAME_MAX + 1], suffix[NAME_MAX + 1];
+	size_t stem_n; /* of the stem that was asked for; what is behind it is a time */
 };
 
 #define PCAP_PLACE_NONE ((struct pcap_place){.folder = -1})
 
-/* Where the first segment is there already: the time comes into the names. */
+/*
+ * Where the first segment is there already: the time comes into the names, to the millisecond, the
+ * next one that no capture has. Another may take it before pcap_place_create(): EEXIST, ask again.
+ */
 void pcap_place_take_another(struct pcap_place *p);
 
 /* Folders that the sandbox sees: its working directory, and NULL-terminated lists; any may be NULL. */
