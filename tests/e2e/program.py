@@ -468,7 +468,7 @@ def descendants(pid):
     return found
 
 
-def wait_until(true, timeout=10, what="it"):
+def wait_until(true, timeout=60, what="it"):
     deadline = time.monotonic() + timeout
     while not true():
         assert time.monotonic() < deadline, f"{what} did not come true within {timeout} s"
