@@ -3,7 +3,8 @@
 """sum_results.py BUILD_FOLDER...: what the test runs in these folders came to.
 
 Reads FOLDER/test-results: the log of meson, whose programs may hold many cases (cmocka), and the
-JUnit files of pytest. Says what failed and why something was skipped, and ends with the line
+JUnit files of pytest; of SUITE-again.xml, what had failed and was run once more alone. Says what
+failed, what passed only alone and why something was skipped, and ends with the line
 "N passed, N failed, N skipped".
 """
 
@@ -20,7 +21,7 @@ _GOOD_PROGRAM = {"OK", "EXPECTEDFAIL"}
 
 class Sum:
     def __init__(self):
-        self.passed, self.failed, self.skipped = 0, [], []
+        self.passed, self.failed, self.skipped, self.unsteady = 0, [], [], []
 
     def add(self, where, outcome, why=""):
         if outcome == "passed":
@@ -55,22 +56,32 @@ def add_program(total, run):
         total.add(name, "passed")
 
 
-def add_junit(total, path):
-    """A pytest run. One that did not write its file to the end counts as failed."""
+def _cases(path):
+    """(where, outcome, why) of each test of a pytest run. One that did not write its file to the end has failed."""
     try:
         root = xml.etree.ElementTree.parse(path).getroot()
     except (OSError, xml.etree.ElementTree.ParseError) as problem:
-        total.add(f"{path}: {problem}", "failed")
+        yield f"{path}: {problem}", "failed", ""
         return
     for case in root.iter("testcase"):
         where = f"{case.get('classname', '')}::{case.get('name', '')}"
         skipped = case.find("skipped")
         if case.find("failure") is not None or case.find("error") is not None:
-            total.add(where, "failed")
+            yield where, "failed", ""
         elif skipped is not None:
-            total.add(where, "skipped", skipped.get("message", ""))
+            yield where, "skipped", skipped.get("message", "")
         else:
-            total.add(where, "passed")
+            yield where, "passed", ""
+
+
+def add_junit(total, path):
+    again = path.with_name(f"{path.stem}-again.xml")
+    alone = {where for where, outcome, _ in _cases(again) if outcome == "passed"} if again.exists() else set()
+    for where, outcome, why in _cases(path):
+        if outcome == "failed" and where in alone:
+            total.unsteady.append(where)
+            outcome = "passed"
+        total.add(where, outcome, why)
 
 
 def add_folder(total, folder):
@@ -80,7 +91,8 @@ def add_folder(total, folder):
         for line in log.read_text(encoding="utf-8", errors="replace").splitlines():
             add_program(total, json.loads(line))
     for path in sorted(results.glob("*.xml")):
-        add_junit(total, path)
+        if not path.stem.endswith("-again"):
+            add_junit(total, path)
 
 
 def _print_skipped(skipped):
@@ -98,6 +110,8 @@ def main():
         add_folder(total, folder)
     print()
     _print_skipped(total.skipped)
+    for where in total.unsteady:
+        print(f"unsteady: {where}: failed beside other tests, passed alone")
     for where in total.failed:
         print(f"failed: {where}")
     print(f"{total.passed} passed, {len(total.failed)} failed, {len(total.skipped)} skipped")
