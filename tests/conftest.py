@@ -108,7 +108,7 @@ def world(request, worlds):
     marker = request.node.get_closest_marker("world")
     made = worlds.get(**(marker.kwargs if marker else {}))
     made.machine.use_resolver(made.usual_resolver)
-    made.start_test()
+    made.start_watching()
     yield made
     made.reset()
 

@@ -15,7 +15,7 @@ import time
 
 from internet.pki import Authority
 
-PATIENCE = 30
+PATIENCE = 60
 NAME = "api.example.net"
 ALLOW = f"network: deny\nallow: [{NAME}]\ninspect: all\n"
 

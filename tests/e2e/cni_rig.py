@@ -138,7 +138,7 @@ class Pod:
         return self.python("report(r=try_dial(sys.argv[1], sys.argv[2], 3)[0])", address, port)["r"]
 
     def curl(self, url, *more):
-        return self.place.run(["curl", "-sS", "-m", "10", *more, url], view=self.world.machine.view,
+        return self.place.run(["curl", "-sS", "-m", "30", *more, url], view=self.world.machine.view,
                               timeout=30)
 
     def serve(self, port=8080):

@@ -92,7 +92,7 @@ def echo(box, address, port, *words):
     """Each word by a datagram of its own, from one socket: it comes back."""
     got = box.python("""
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-s.settimeout(5)
+s.settimeout(30)
 s.connect((sys.argv[1], int(sys.argv[2])))
 for word in sys.argv[3:]:
     s.send(word.encode())

@@ -438,7 +438,7 @@ def test_published_ports_lead_to_the_namespace(world, pod, attach):
 
     def answers():
         with world.machine.place.socket() as s:
-            s.settimeout(5)
+            s.settimeout(30)
             s.connect(("127.0.0.1", 18080))
             s.sendall(b"through the door")
             return s.recv(100)

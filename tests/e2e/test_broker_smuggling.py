@@ -77,7 +77,7 @@ class Loopback:
             process = self.place.popen(argv, stdin=subprocess.DEVNULL, stdout=output,
                                        stderr=subprocess.STDOUT, cwd=self.folder)
         self._running.append(process)
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while True:
             try:
                 return self.dial(port).close()
@@ -104,7 +104,7 @@ class Loopback:
             process.terminate()
         for process in self._running:
             try:
-                process.wait(10)
+                process.wait(60)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()

@@ -51,13 +51,13 @@ def on_node(world, code, *arguments):
 def probe(world, address, port=8080):
     """A kubelet's: over HTTP, from the node."""
     host = f"[{address}]" if ":" in address else address
-    return world.machine.run(["curl", "-sS", "-m", "5", f"http://{host}:{port}/"], "root").stdout
+    return world.machine.run(["curl", "-sS", "-m", "30", f"http://{host}:{port}/"], "root").stdout
 
 
 def ask_udp(world, address, port=8080, size=5):
     return on_node(world, """
 s = socket.socket(socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET, socket.SOCK_DGRAM)
-s.settimeout(5)
+s.settimeout(30)
 s.sendto(b"x" * int(sys.argv[3]), (sys.argv[1], int(sys.argv[2])))
 print(len(s.recv(9000)))""", address, port, size)
 
@@ -329,7 +329,7 @@ def test_host_ports_and_other_pods(world, node, pod):
     pod.serve()
     wait_until(lambda: probe(world, HOST4, 18080) == "up", what="the host's port")
     # From far away, translated on the way, over both transports.
-    far = world.internet.run(["curl", "-sS", "-m", "5", f"http://{HOST4}:18080/"])
+    far = world.internet.run(["curl", "-sS", "-m", "30", f"http://{HOST4}:18080/"])
     assert far.stdout == "up", far
     other = Pod(world)
     Network(node, BRIDGE).add(other)

@@ -87,7 +87,7 @@ class Containerd:
             for name in self.try_run("container", "ls", "-q").stdout.split():
                 self.remove(name)
             self.daemon.send_signal(signal.SIGTERM)
-            self.daemon.wait(20)
+            self.daemon.wait(60)
         self.machine.run(["sh", "-c", f"umount -l /opt; rm -rf /etc/cni {FOLDER}"], "root")
 
 
@@ -111,9 +111,9 @@ def test_alone(world, sandgate, containerd):
     daemon.start(name, "sleep", "1000")
     [sandbox] = sandbox_of(sandgate)
     assert sandbox.startswith("cni-default-")
-    got = daemon.exec(name, "curl", "-sS", "-m", "10", "https://api.example.com/")
+    got = daemon.exec(name, "curl", "-sS", "-m", "30", "https://api.example.com/")
     assert got.returncode == 0, got
-    assert daemon.exec(name, "curl", "-sS", "-m", "10", "https://other.example.com/").returncode != 0
+    assert daemon.exec(name, "curl", "-sS", "-m", "30", "https://other.example.com/").returncode != 0
     daemon.remove(name)
     sandgate("detach", sandbox)
 
@@ -125,12 +125,12 @@ def test_behind_a_bridge(world, sandgate, containerd):
     daemon = containerd(BRIDGE, sandgate_plugin(only=["api.example.com"]))
     name = sandgate.new_name()
     daemon.start(name, *SERVER)
-    wait_until(lambda: world.machine.run(["curl", "-sS", "-m", "5", "-o", "/dev/null", "-w", "%{http_code}",
+    wait_until(lambda: world.machine.run(["curl", "-sS", "-m", "30", "-o", "/dev/null", "-w", "%{http_code}",
                                           "http://10.88.0.2:8080/"], "root").stdout == "200",
                what="a probe")
     world.start_watching()
-    assert daemon.exec(name, "curl", "-sS", "-m", "10", "https://api.example.com/").returncode == 0
-    assert daemon.exec(name, "curl", "-sS", "-m", "5", f"http://{denied}/").returncode != 0
+    assert daemon.exec(name, "curl", "-sS", "-m", "30", "https://api.example.com/").returncode == 0
+    assert daemon.exec(name, "curl", "-sS", "-m", "30", f"http://{denied}/").returncode != 0
     assert world.left_the_host(to=denied) == []
     daemon.remove(name)
     [sandbox] = sandbox_of(sandgate)

@@ -71,8 +71,8 @@ def test_alone(world, sandgate):
     name = sandgate.new_name()
     identity = podman.start(name, "sleep", "1000")
     assert rows(sandgate)[f"cni-{identity[:12]}"]["engine"] == "cni"
-    assert podman.exec(name, "curl", "-sS", "-m", "10", "https://api.example.com/").returncode == 0
-    assert podman.exec(name, "curl", "-sS", "-m", "10", "https://other.example.com/").returncode != 0
+    assert podman.exec(name, "curl", "-sS", "-m", "30", "https://api.example.com/").returncode == 0
+    assert podman.exec(name, "curl", "-sS", "-m", "30", "https://other.example.com/").returncode != 0
     podman.remove(name)
     assert f"cni-{identity[:12]}" not in rows(sandgate)
 
@@ -90,14 +90,14 @@ def test_behind_a_bridge(world, sandgate, version):
                          "{{(index .NetworkSettings.Networks \"agents\").IPAddress}}", name)
     assert address.startswith("10.88.")
     for url in f"http://{address}:8080/", f"http://{HOST4}:18091/":
-        wait_until(lambda u=url: world.machine.run(["curl", "-sS", "-m", "5", "-o", "/dev/null", "-w",
+        wait_until(lambda u=url: world.machine.run(["curl", "-sS", "-m", "30", "-o", "/dev/null", "-w",
                                                     "%{http_code}", u], "root").stdout == "200", what=url)
     world.start_watching()
-    assert podman.exec(name, "curl", "-sS", "-m", "10", "https://api.example.com/").returncode == 0
-    assert podman.exec(name, "curl", "-sS", "-m", "5", f"http://{denied}/").returncode != 0
+    assert podman.exec(name, "curl", "-sS", "-m", "30", "https://api.example.com/").returncode == 0
+    assert podman.exec(name, "curl", "-sS", "-m", "30", f"http://{denied}/").returncode != 0
     assert world.left_the_host(to=denied) == []
     podman.run("restart", "--time", "0", name, timeout=120)
-    assert podman.exec(name, "curl", "-sS", "-m", "10", "https://api.example.com/").returncode == 0
+    assert podman.exec(name, "curl", "-sS", "-m", "30", "https://api.example.com/").returncode == 0
     podman.remove(name)
     assert f"cni-{identity[:12]}" not in rows(sandgate)
     assert "CNI-" not in podman.node.masquerading().replace("CNI-HOSTPORT", "")

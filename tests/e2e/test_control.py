@@ -132,7 +132,7 @@ def test_doctor_finds_nothing_missing_here(sandgate, person):
 def test_colours_only_on_a_terminal(sandgate, terminal):
     assert "\x1b[" not in sandgate("doctor").out
     t = terminal("doctor")
-    t.process.wait(20)
+    t.process.wait(60)
 
 
 def test_a_folder_of_a_sandbox_that_died_is_cleaned(sandgate):

@@ -250,7 +250,7 @@ def test_programs_inside_trust_what_is_inspected(docker, world, sandgate):
     folder = sandgate("docker-args", "--folder", "agents").out.strip()
     alone = docker.machine.read(f"{folder}/bundle.pem").count("BEGIN CERTIFICATE")
     words = sandgate("docker-args", "agents").out.split()
-    first = docker("run", "--rm", *words, IMAGE, "curl", "-sS", "-m", "15", "https://api.example.com/")
+    first = docker("run", "--rm", *words, IMAGE, "curl", "-sS", "-m", "30", "https://api.example.com/")
     assert first.stdout == "hello from api.example.com\n", first
     assert docker.machine.read(f"{folder}/bundle.pem").count("BEGIN CERTIFICATE") == alone
     for name in "one", "two":
@@ -260,13 +260,13 @@ def test_programs_inside_trust_what_is_inspected(docker, world, sandgate):
     assert extra.count("BEGIN CERTIFICATE") == 2
     for name in "one", "two":
         assert "hello" in docker.ok("exec", name, "python3", "-c", FETCH % "api.example.com")
-        assert "hello" in docker.ok("exec", name, "curl", "-sS", "-m", "15", "https://api.example.com/")
+        assert "hello" in docker.ok("exec", name, "curl", "-sS", "-m", "30", "https://api.example.com/")
     before = docker.machine.read(f"{folder}/bundle.pem")
     (old,) = brokers(supervisor_of(docker.machine, "root", "one"))
     os.kill(old, signal.SIGKILL)
     wait_until(lambda: docker.machine.read(f"{folder}/bundle.pem") != before, 20, "the new authority")
     assert authorities(docker, "one") == alone + 2
-    wait_until(lambda: "hello" in docker("exec", "one", "curl", "-sS", "-m", "15", "https://api.example.com/").stdout,
+    wait_until(lambda: "hello" in docker("exec", "one", "curl", "-sS", "-m", "30", "https://api.example.com/").stdout,
                20, "the new broker")
     assert len(site.requests) >= 6 and world.left_the_host(where=lambda p: p.destination != site.address) == []
     unread = docker("exec", "-u", "0", "one", "sh", "-c", f"echo x >{INSIDE}/bundle.pem; rm {INSIDE}/extra.pem")

@@ -208,7 +208,7 @@ def test_udhcpc(world, guest, needs, kind):
     said = machine.ok(["udhcpc", "-i", "eth0", "-n", "-q", "-f", "-t", "20", "-T", "1", "-O", "mtu",
                        "-s", "/run/script"])
     assert f"ip={OWN4} mask=29 router={GATE4} dns={GATE4} mtu=1500 lease=604800 serverid={GATE4}" in said
-    assert machine.ok(["curl", "-sS", "-m", "20", "http://web.example.com/"])
+    assert machine.ok(["curl", "-sS", "-m", "30", "http://web.example.com/"])
     assert site.requests
 
 
@@ -222,7 +222,7 @@ def test_dhclient(world, guest, needs):
         assert f"via {GATE4} dev eth0" in machine.route(4)
         assert machine.place.call(lambda: open("/etc/resolv.conf", encoding="ascii").read()).split()[-1] == \
             GATE4
-        assert machine.ok(["curl", "-sS", "-m", "20", "http://web.example.com/"])
+        assert machine.ok(["curl", "-sS", "-m", "30", "http://web.example.com/"])
         machine.ok(["dhclient", "-4", "-r", "-pf", "/run/dhclient.pid", "-lf", "/run/leases", "eth0"])
         assert machine.addresses(4) == []
     finally:

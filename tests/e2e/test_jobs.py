@@ -21,7 +21,7 @@ def shell(terminal, sandgate):
     t.type("\x03\n")
     t.expect("host> ")
     t.type("exit\nexit\n")
-    assert t.process.wait(10) is not None
+    assert t.process.wait(60) is not None
 
 
 def start(t, options, command, more=""):
@@ -110,7 +110,7 @@ def test_what_was_sent_before_the_end_arrives(world, sandgate):
         "python3", "-c", "import socket; s = socket.create_connection(('" + address + "', 7000)); "
         "s.sendall(b'x' * 3000000)"])
     assert done.ok, done
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not got and time.monotonic() < deadline:
         time.sleep(0.05)
     assert got == [("end", 3000000)]
@@ -125,4 +125,4 @@ def test_an_open_connection_does_not_hold_up_the_end(world, sandgate):
     world.tcp(address, 7000, idle)
     done = sandgate.run("--only", f"{address}:7000", command=[
         "python3", "-c", "import socket; socket.create_connection(('" + address + "', 7000))"])
-    assert done.ok and done.seconds < 5, done
+    assert done.ok and done.seconds < 30, done

@@ -178,13 +178,13 @@ def test_what_opens_wide_is_asked_about(sandgate, terminal, change, says):
         t.expect(re.escape(says))
         t.expect("N]")
         t.type(answer)
-        assert t.process.wait(20) == 2
+        assert t.process.wait(60) == 2
     assert sandgate.json("egress", box.name)["generation"] == 1
     t = terminal(*words(box))
     t.expect("N]")
     t.type("y\n")
     t.expect("generation 2")
-    assert t.process.wait(20) == 0
+    assert t.process.wait(60) == 0
     # It is on already: nothing is asked.
     assert sandgate(*words(box)).ok
     other = sandgate.box("--net", "deny")

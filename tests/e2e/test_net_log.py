@@ -200,7 +200,7 @@ def test_follow_ends_with_the_sandbox(sandgate, started, follow):
     one.exec("curl -s4 http://93.184.9.9:81/")
     one.stop()
     for follower in seen, refused:
-        assert follower.process.wait(20) == 0
+        assert follower.process.wait(60) == 0
         wait_until(lambda: any(e.get("port") == 81 for e in follower.events), 5, "the last event")
     assert events(sandgate, one.name) == seen.events
 
@@ -210,7 +210,7 @@ def test_follow_of_one_that_has_stopped(sandgate, started, follow):
     one.exec("curl -s4 http://93.184.9.9:81/")
     one.stop()
     seen = follow(one.name)
-    assert seen.process.wait(20) == 0
+    assert seen.process.wait(60) == 0
     assert any(e.get("port") == 81 for e in seen.events)
 
 
@@ -259,8 +259,8 @@ def test_a_run_without_a_name_is_logged_while_it_runs(world, sandgate, follow, p
         assert sandgate("audit", "verify", name).ok
     finally:
         run.stdin.close()
-        assert run.wait(20) == 0
-    assert seen.process.wait(20) == 0 and any(e.get("port") == 81 for e in seen.events)
+        assert run.wait(60) == 0
+    assert seen.process.wait(60) == 0 and any(e.get("port") == 81 for e in seen.events)
     assert sandgate("net", "log", name).status == 125
     assert machine.run(f"find {state} -name '*.jsonl' -path '*passing*'", sandgate.person).stdout == ""
     # Its last checkpoint and its totals stay with the host.

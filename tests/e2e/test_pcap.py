@@ -96,7 +96,7 @@ for port in 4007, 4008: report(r=try_dial(sys.argv[1], port)[0])
 u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 u.connect((sys.argv[2], 99))
 u.send(b"refused")
-u.settimeout(5)
+u.settimeout(30)
 try: u.recv(1)
 except OSError as e: report(errno=e.errno)
 """, far, DENIED)
@@ -388,7 +388,7 @@ report(done=True)
 """, far, input="open before\n")
     assert held.wait().ok
     stream = one.start_python("""
-s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(5); s.connect((sys.argv[1], 4007))
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(30); s.connect((sys.argv[1], 4007))
 n, end = 0, time.monotonic() + 4
 while time.monotonic() < end:
     s.send(b"%08d" % n); s.recv(100); n += 1

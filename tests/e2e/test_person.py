@@ -41,7 +41,7 @@ def test_a_sandbox_of_within_is_seen_and_changed_from_outside(world, sandgate):
         shown = sandgate("audit", "show", name, "--json").out
         assert "dev (uid 1000)" in shown and "uid 0" not in shown, shown
         assert sandgate("stop", name).ok
-        process.wait(20)
+        process.wait(60)
     finally:
         process.kill()
         process.wait()

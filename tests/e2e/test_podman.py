@@ -109,9 +109,9 @@ def test_a_sandbox_of_a_container_is_one_like_any_other(world, sandgate, podman)
     start(podman, "--network=none", *annotated(name="web"), name="box")
     row, = rows(sandgate)
     assert (row["name"], row["engine"], row["network"]) == ("web", "podman", "deny")
-    assert podman.try_run("exec", "box", "curl", "-sS", "-m", "9", "http://more.example.com/").returncode != 0
+    assert podman.try_run("exec", "box", "curl", "-sS", "-m", "30", "http://more.example.com/").returncode != 0
     assert sandgate("net", "allow", "web", "more.example.com").ok
-    assert podman.run("exec", "box", "curl", "-sS", "-m", "9", "http://more.example.com/") == \
+    assert podman.run("exec", "box", "curl", "-sS", "-m", "30", "http://more.example.com/") == \
         "hello from more.example.com"
     assert sandgate.json("egress", "web")["flows"]["opened"] == 1
     podman.run("restart", "--time", "0", "box")
@@ -127,7 +127,7 @@ def test_a_policy_file_is_named_by_its_whole_path(world, sandgate, podman):
     path = f"{world.machine.new_work(sandgate.person)}/policy.yaml"
     world.machine.write(path, "network: deny\nallow: [good.example.com]\n", sandgate.person)
     assert podman.run("run", "--rm", "--network=none", *annotated(policy=path), "guest",
-                      "curl", "-sS", "-m", "9", "http://good.example.com/") == "hello from good.example.com"
+                      "curl", "-sS", "-m", "30", "http://good.example.com/") == "hello from good.example.com"
 
 
 REFUSED = {
@@ -198,7 +198,7 @@ def test_an_image_cannot_choose_its_policy(world, sandgate, podman):
 
 def published(world, port):
     """What a person of the machine gets from a published port; empty as long as nobody listens."""
-    got = world.machine.run(["curl", "-sS", "-m", "5", f"http://127.0.0.1:{port}/hello"], "dev")
+    got = world.machine.run(["curl", "-sS", "-m", "30", f"http://127.0.0.1:{port}/hello"], "dev")
     return got.stdout
 
 
@@ -242,7 +242,7 @@ def test_a_second_network_is_no_way_out(world, sandgate, podmans):
         got = inside(podman, "box", """
 report(hit=[a for a in ("10.89.0.1", "10.88.0.1", "192.168.77.2") if try_dial(a, 4999, 1)[0] == "connected"])""")
         assert got.json["hit"] == [] and world.left_the_host() == []
-        assert podman.run("exec", "box", "curl", "-sS", "-m", "9", "http://good.example.com/") == \
+        assert podman.run("exec", "box", "curl", "-sS", "-m", "30", "http://good.example.com/") == \
             "hello from good.example.com"
     finally:
         listener.close()
@@ -316,7 +316,7 @@ def test_all_of_a_pod_is_behind_one_gate(world, sandgate, podman):
         other = podman.try_run("run", "--rm", "--pod=pod", *annotated("other.example.com"), "guest", "true")
         assert other.returncode != 0 and "with another policy" in other.stderr, other
         podman.remove("one")
-        assert podman.run("exec", "two", "curl", "-sS", "-m", "9", "http://good.example.com/") == \
+        assert podman.run("exec", "two", "curl", "-sS", "-m", "30", "http://good.example.com/") == \
             "hello from good.example.com"
     finally:
         podman.run("pod", "rm", "--force", "--time", "0", "pod")
@@ -423,7 +423,7 @@ def test_crun_runs_the_hook_as_well(world, sandgate, podman, needs):
     podman.let_go()
     try:
         world.start_watching()
-        done = run(*annotated("good.example.com"), "guest", "curl", "-sS", "-m", "9", "http://good.example.com/")
+        done = run(*annotated("good.example.com"), "guest", "curl", "-sS", "-m", "30", "http://good.example.com/")
         assert done.stdout == "hello from good.example.com\n", done
         assert {p.destination for p in world.left_the_host()} == {good.addresses[0]}
         policy = f"{world.machine.new_work(sandgate.person)}/policy.yaml"

@@ -145,14 +145,14 @@ def test_the_person_is_asked_on_a_terminal(world, sandgate, terminal, site):
         t.expect(r"continue\? \[y/N\]")
         t.type(answer)
         t.expect("declined")
-        assert t.process.wait(20) == 2
+        assert t.process.wait(60) == 2
     t = terminal("run", *argv, cwd=work)
     t.expect(r"continue\? \[y/N\]")
     t.type("y\nwhat follows is the command's\n")
     t.expect("what follows is the command's")
     t.type("\x04")
     t.expect("hello from api.example.com")
-    assert t.process.wait(20) == 0
+    assert t.process.wait(60) == 0
     assert sandgate.run(cwd=work, command=FETCH).ok
 
 

@@ -231,7 +231,7 @@ def test_no_event_is_lost_with_a_process(made):
         curl(one, f"https://{SEEN}/before")
         os.kill(pid, signal.SIGKILL)
         wait_until(lambda: find(one) not in (None, pid), 15, "another")
-        wait_until(lambda: curl(one, "-m", "5", f"https://{SEEN}/after").out == "hello", 20, "requests to pass again")
+        wait_until(lambda: curl(one, "-m", "30", f"https://{SEEN}/after").out == "hello", 20, "requests to pass again")
         curl(one, "-X", "PUT", f"https://{SEEN}/refused")
     one.stop()
     assert totals(one) == accounted(one)

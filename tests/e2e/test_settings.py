@@ -179,7 +179,7 @@ def test_what_opens_everything_is_asked_about(world, sandgate, terminal, options
     t.expect(r"continue\? \[y/N\]")
     t.type("n\n")
     t.expect("declined")
-    assert t.process.wait(20) == 2
+    assert t.process.wait(60) == 2
 
 
 @pytest.mark.parametrize("options", [["--net", "open"], ["--allow", "web"]])
@@ -192,7 +192,7 @@ def test_what_was_accepted_is_open(world, sandgate, terminal, options):
     t.expect(r"continue\? \[y/N\]")
     t.type("yes\n")
     t.expect("hello from any.example.com")
-    assert t.process.wait(20) == 0
+    assert t.process.wait(60) == 0
 
 
 # Agents.

@@ -18,7 +18,7 @@ def test_an_interactive_shell_has_its_terminal(terminal):
     t.expect("/dev/")
     t.expect("on-a-42-terminal")
     t.type("exit 5\n")
-    assert t.process.wait(10) == 5
+    assert t.process.wait(60) == 5
 
 
 def test_no_complaint_about_job_control(terminal):
@@ -55,7 +55,7 @@ def test_ctrl_c_ends_a_plain_command(terminal):
     t = terminal("run", "--net", "deny", "--", "sh", "-c", "echo up; exec sleep 100")
     t.expect("up")
     t.type("\x03")
-    assert t.process.wait(10) == 130
+    assert t.process.wait(60) == 130
 
 
 def test_ctrl_z_and_fg(terminal):
@@ -82,4 +82,4 @@ def test_a_command_that_is_killed_leaves_the_terminal_as_it_was(terminal, sandga
 def test_ctrl_d_ends_the_shell(terminal):
     t = shell(terminal)
     t.type("\x04")
-    assert t.process.wait(10) == 0
+    assert t.process.wait(60) == 0

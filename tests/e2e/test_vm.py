@@ -117,7 +117,7 @@ def test_a_monitor_killed_ends_the_sandbox(world, sandgate):
     monitor = [pid for pid in descendants(box.process.pid) if read_proc(pid, "comm").startswith("qemu")]
     assert len(monitor) == 1
     os.kill(monitor[0], signal.SIGKILL)
-    assert box.process.wait(20) == 128 + signal.SIGKILL
+    assert box.process.wait(60) == 128 + signal.SIGKILL
     assert box.name not in [row["name"] for row in sandgate.json("ls") if row["state"] == "running"]
 
 

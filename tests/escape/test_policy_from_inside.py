@@ -144,7 +144,7 @@ def test_no_file_that_it_can_write_widens_it(world, sandgate, kept, person):
                      "def report(**facts): print(json.dumps(facts))\n" + PLANT, one.name])
     assert done.ok, done
     assert policy_of(sandgate, one.name) == before
-    curl = ["curl", "-sS", "-m", "9", "https://evil.example.com/"]
+    curl = ["curl", "-sS", "-m", "30", "https://evil.example.com/"]
     assert not one.exec(curl).ok
     changed = sandgate("net", "allow", one.name, "other.example.com")
     assert changed.ok and "generation 2" in changed.out, changed

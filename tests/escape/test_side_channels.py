@@ -361,7 +361,7 @@ def test_typing_into_the_persons_terminal(terminal):
             "print('tried')\n")
     t = terminal("run", "--net", "deny", "--as-root", "--", "python3", "-c", code)
     t.expect("tried")
-    assert t.process.wait(10) == 0
+    assert t.process.wait(60) == 0
     time.sleep(0.2)
     try:
         t.expect("pushed-in", 0.5)

@@ -139,7 +139,7 @@ def test_a_client_is_not_fed_by_the_sandbox(inside, terminal):
                  "os.close(0); os.close(2)\nos._exit(6)")
     t.expect("end", timeout=30)
     t.expect("no 1")
-    assert t.process.wait(10) == 6
+    assert t.process.wait(60) == 6
 
 
 def test_links_in_a_kept_home_lead_nowhere(kept, world):

@@ -269,8 +269,8 @@ static inline struct rig_flow rig_open(struct rig *r, const char *addr, uint16_t
 	out = (struct rig_flow){fl, fl->generation, sandbox[0], world[0]};
 	if (fl->inspection == INSPECT_NOTHING)
 		inspect_nothing(fl);
-	else if (fl->inspection == INSPECT_LOOK)
-		flow_begin_relay(fl);
+	if (flow_is_whole(fl))
+		flow_begin_relay(fl, 0);
 	return out;
 }
 

@@ -372,6 +372,54 @@ static struct outcome feed_large(unsigned fields, size_t filler, size_t step)
 	return o;
 }
 
+/* The client can write to what it has sent (relay.c): by the end the beginning is another one. */
+static void a_section_is_what_it_is_at_its_end(void **state)
+{
+	static const char head[] = "POST / HTTP/1.1\r\nHost: a.example\r\n"
+				   "Transfer-Encoding: chunked\r\n\r\n";
+	static const struct {
+		const char *before, *seen, *changed, *after;
+		enum http_event event;
+	} cases[] = {
+		{"", "GET / HTTP/1.1\r\nHost: a.example\r\nX: 1234567890",
+		 "GET / HTTP/1.1\r\nHost: b.example\r\nX: 1234567890", "\r\n\r\n", HTTP_REQUEST},
+		{"", "GET / HTTP/1.1\r\nHost: a.example\r\nX: 1234567890",
+		 "GET / HTTP/1.1\r\nHost: a.example\r\nX: 123\n\n67890", "\r\n\r\n",
+		 HTTP_MALFORMED},
+		{"", "GET / HTTP/1.1\r\nHost: a.example\r\nX: 1234567890",
+		 "GET / HTTP/1.1\r\nHost: a.example\r\nX: 1\r\n\r\n67890", "\r\n\r\n",
+		 HTTP_MALFORMED},
+		{"", "GET / HTTP/1.1\r\nHost: a.example\r\nX: 1234567890",
+		 "GET / HTTP/1.1\r\nHost: a.example\r\nX: 12345\r\nY: ", "\r\n\r\n",
+		 HTTP_MALFORMED},
+		{"", "GET / HTTP/1.1\r\nHost: a.example\r\n\r",
+		 "GET / HTTP/1.1\r\nHost: a.exampleXYZ", "\n", HTTP_MALFORMED},
+		{head, "1;1234567890", "1;1234567890", "\r\nx\r\n", HTTP_BODY},
+		{head, "1;1234567890", "1;12\r\nx\r\n0\r\n", "\r\nx\r\n", HTTP_MALFORMED},
+		{head, "1;1234567890", "1;1\n34567890", "\r\nx\r\n", HTTP_MALFORMED},
+		{head, "0\r\nX: 1234567890", "0\r\nX: 12\r\n\r\n7890", "\r\n\r\n", HTTP_MALFORMED},
+	};
+
+	for (size_t i = 0; i < sg_array_len(cases); i++) {
+		char text[256], later[256];
+		struct http_guard g = {0};
+		struct outcome o = {0};
+
+		assert_int_equal(strlen(cases[i].seen), strlen(cases[i].changed));
+		snprintf(text, sizeof(text), "%s%s", cases[i].before, cases[i].seen);
+		snprintf(later, sizeof(later), "%s%s%s", cases[i].before, cases[i].changed,
+			 cases[i].after);
+		feed_some(&g, (const uint8_t *)text, strlen(text), &o);
+		assert_int_equal(o.last, HTTP_MORE);
+		feed_some(&g, (const uint8_t *)later, strlen(later), &o);
+		assert_int_equal(g.phase == HTTP_PHASE_ENDED ? g.ended : HTTP_MORE,
+				 cases[i].event == HTTP_MALFORMED ? HTTP_MALFORMED : HTTP_MORE);
+		assert_int_equal(o.passed == strlen(later), cases[i].event != HTTP_MALFORMED);
+		if (cases[i].event == HTTP_REQUEST)
+			assert_string_equal(o.request[0].host, "b.example");
+	}
+}
+
 static void heads_are_bounded(void **state)
 {
 	size_t frame = strlen("GET / HTTP/1.1\r\nHost: a.example\r\nY: \r\n\r\n");
@@ -526,6 +574,7 @@ int main(void)
 		cmocka_unit_test(versions_bound_what_a_head_may_have),
 		cmocka_unit_test(malformed_chunks_are_refused),
 		cmocka_unit_test(what_follows_a_request_must_be_one),
+		cmocka_unit_test(a_section_is_what_it_is_at_its_end),
 		cmocka_unit_test(heads_are_bounded),
 		cmocka_unit_test(a_head_is_decided_with_the_octets_that_are_always_enough),
 		cmocka_unit_test(chunk_extensions_are_bounded),

@@ -63,7 +63,7 @@ class Dockerd:
 
     def end_driver(self, number=signal.SIGTERM):
         self.driver.send_signal(number)
-        return self.driver.wait(20)
+        return self.driver.wait(60)
 
     def start_dockerd(self, **config):
         """`config`: of daemon.json, this time."""

@@ -21,7 +21,7 @@ def family_of(address):
     return socket.AF_INET6 if ":" in address else socket.AF_INET
 
 
-def dial(address, port, timeout=10):
+def dial(address, port, timeout=30):
     """A connected TCP socket, or raises."""
     s = socket.socket(family_of(address), socket.SOCK_STREAM)
     s.settimeout(timeout)
@@ -33,7 +33,7 @@ def dial(address, port, timeout=10):
     return s
 
 
-def try_dial(address, port, timeout=10):
+def try_dial(address, port, timeout=30):
     """("connected" or the error's name, seconds)."""
     started = time.monotonic()
     try:
@@ -52,7 +52,7 @@ def read_all(s, limit=1 << 30):
     return b"".join(parts)
 
 
-def ask_udp(address, port, data, timeout=5):
+def ask_udp(address, port, data, timeout=20):
     """(answer or None, the error's name or None, seconds) over a connected socket."""
     started = time.monotonic()
     with socket.socket(family_of(address), socket.SOCK_DGRAM) as s:

@@ -156,7 +156,7 @@ class Server:
         udp = place.call(lambda: bound(socket.SOCK_DGRAM))
         tcp = place.call(lambda: bound(socket.SOCK_STREAM))
         udp.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
-        asyncio.run_coroutine_threadsafe(self._serve(udp, tcp, address), self._loop).result(5)
+        asyncio.run_coroutine_threadsafe(self._serve(udp, tcp, address), self._loop).result(60)
 
     async def _serve(self, udp, tcp, address):
         transport, _ = await self._loop.create_datagram_endpoint(

@@ -165,7 +165,7 @@ class Machine:
             env=self.environment(person) if env is None else env,
             user=UID[person], group=UID[person], extra_groups=[], **options)
 
-    def run(self, argv, person="dev", timeout=30, **options):
+    def run(self, argv, person="dev", timeout=60, **options):
         """Runs to the end, output captured as text."""
         input_text = options.pop("input", None)
         options.setdefault("stdin", subprocess.PIPE if input_text is not None else subprocess.DEVNULL)

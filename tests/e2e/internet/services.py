@@ -37,7 +37,7 @@ class Service:
         world.on_reset(self.close)
 
     def _wait_until_up(self, world):
-        deadline = time.monotonic() + 15
+        deadline = time.monotonic() + 60
         while True:
             try:
                 world.internet.call(lambda: socket.create_connection((self.address, self.port), 1)
@@ -54,7 +54,7 @@ class Service:
         if self._process.poll() is None:
             self._process.terminate()
             try:
-                self._process.wait(5)
+                self._process.wait(60)
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()

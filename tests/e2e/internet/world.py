@@ -76,7 +76,7 @@ class World:
         self._at_reset = []
         self._owned = set()
         self._next = 0
-        self._mark = self._test_mark = 0
+        self._mark = 0
         self._begun_before = set()  # connections of the tests that are over
 
     # Set-up.
@@ -133,8 +133,8 @@ class World:
 
     def close(self):
         self.reset()
-        asyncio.run_coroutine_threadsafe(_closed(self._dns), self.loop).result(5)
-        asyncio.run_coroutine_threadsafe(_cancelled(), self.loop).result(5)
+        asyncio.run_coroutine_threadsafe(_closed(self._dns), self.loop).result(60)
+        asyncio.run_coroutine_threadsafe(_cancelled(), self.loop).result(60)
         self.capture.close()
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join()
@@ -145,7 +145,7 @@ class World:
     def reset(self):
         """Forgets what a test declared; addresses are never given out twice."""
         for server in self._servers:
-            asyncio.run_coroutine_threadsafe(_closed(server), self.loop).result(5)
+            asyncio.run_coroutine_threadsafe(_closed(server), self.loop).result(60)
         self._servers.clear()
         while self._at_reset:
             self._at_reset.pop()()
@@ -200,7 +200,7 @@ class World:
         listener = self._listening(address, port, place=place)
         start = asyncio.start_server(handler, sock=listener, ssl=ssl, limit=web.HEAD_MAX,
                                      backlog=8192)
-        server = asyncio.run_coroutine_threadsafe(start, self.loop).result(5)
+        server = asyncio.run_coroutine_threadsafe(start, self.loop).result(60)
         self._servers.append(server)
         return server
 
@@ -216,7 +216,7 @@ class World:
 
         async def start():
             return await self.loop.create_datagram_endpoint(Protocol, sock=listener)
-        transport, _ = asyncio.run_coroutine_threadsafe(start(), self.loop).result(5)
+        transport, _ = asyncio.run_coroutine_threadsafe(start(), self.loop).result(60)
         self._servers.append(transport)
         return transport
 
@@ -260,13 +260,9 @@ class World:
 
     # The judge.
 
-    def start_test(self):
-        """What connections of earlier tests still have to say is no longer held against anybody."""
-        self.start_watching()
-        self._test_mark = self._mark
-
     def start_watching(self):
-        """What happened before now is no longer held against anybody."""
+        """What happened before now is no longer held against anybody, nor are the bare segments with
+        which connections end that were begun before."""
         self._mark = self.capture.mark()
 
     def left_the_host(self, to=None, dns=False, where=None):
@@ -274,10 +270,10 @@ class World:
         resolver unless dns=True; only those to an address, or those for which where(packet)."""
         packets = [p for p in self.capture.since(self._mark)
                    if p.device in _NEAR_ENDS and not _is_set_up(p)]
-        if any(_is_reset(p) for p in packets):
+        if any(_is_bare(p) for p in packets):
             everything = self.capture.since(0)
-            earlier = self._begun_before | begun(everything[:self._test_mark])
-            packets = without_late_resets(packets, earlier, begun(everything[self._test_mark:]))
+            earlier = self._begun_before | begun(everything[:self._mark])
+            packets = without_endings(packets, earlier, begun(everything[self._mark:]))
         if not dns:
             packets = [p for p in packets if not (p.port == 53 and p.destination in
                                                   (ROUTER4, ROUTER6))]
@@ -298,8 +294,9 @@ def _connection(packet):
     return packet.source, packet.source_port, packet.destination, packet.port
 
 
-def _is_reset(packet):
-    return packet.protocol == TCP and packet.flags & (RST | SYN) == RST and not packet.payload
+def _is_bare(packet):
+    return (packet.protocol == TCP and packet.flags is not None and not packet.flags & SYN
+            and not packet.payload)
 
 
 def begun(packets):
@@ -307,11 +304,12 @@ def begun(packets):
     return {_connection(p) for p in packets if p.protocol == TCP and (p.flags or 0) & SYN}
 
 
-def without_late_resets(packets, earlier, since):
-    """What an earlier test left open may be reset during this one: a server that closes late is
-    answered by the machine's kernel, and a gate that ends late leaves resets of its flows. A reset
-    without an octet, of a connection that began before this test and not anew in it."""
-    return [p for p in packets if not (_is_reset(p) and _connection(p) in earlier - since)]
+def without_endings(packets, earlier, since):
+    """What was begun before may end a while later: a client has all it wanted before the servers have
+    ended their side, a server that closes late is answered by the machine's kernel, and a gate that
+    ends late resets what it had open. Segments without an octet, of a connection that was begun
+    earlier and not anew since."""
+    return [p for p in packets if not (_is_bare(p) and _connection(p) in earlier - since)]
 
 
 async def _cancelled():
