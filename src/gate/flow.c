@@ -158,6 +158,8 @@ static void inspect_event(struct flow *fl)
 			flow_set_timer(fl, FLOW_INSPECT_MS);
 		}
 		inspect_client(fl, seen);
+		if (fl->state == FLOW_INSPECTING && fl->up.credit)
+			flow_begin_relay(fl, seen.n);
 		break;
 	case MOVED_END:
 		flow_close(fl);
@@ -292,7 +294,7 @@ static void arm_sweep(struct flows *f)
 				     mono_add_ms(loop_now(f->gate->loop), SWEEP_MS));
 }
 
-void flow_begin_relay(struct flow *fl)
+void flow_begin_relay(struct flow *fl, size_t seen)
 {
 	fl->state = FLOW_RELAYING;
 	fl->timer_is_idle = false;
@@ -301,7 +303,7 @@ void flow_begin_relay(struct flow *fl)
 		loop_timer_cancel(flow_loop(fl), &fl->timer);
 	fl->down.credit = fl->await_status ? 0 : UINT64_MAX;
 	arm_sweep(flow_table(fl));
-	relay_run(fl);
+	relay_begin(fl, seen);
 }
 
 /* ---- joined flows, sweep ---- */
@@ -327,7 +329,7 @@ void flows_join(struct flows *f, int sandbox_fd, int world_fd)
 	}
 	fl->out.writable = true;
 	fl->up.credit = UINT64_MAX;
-	flow_begin_relay(fl);
+	flow_begin_relay(fl, 0);
 }
 
 /* Keep-alives of the sandbox end at the airlock, so the gate sends its own towards the world. */

@@ -193,7 +193,8 @@ void flow_close(struct flow *fl); /* orderly: both ends saw the end of stream */
 void flow_abort(struct flow *fl); /* RST both ways */
 void flow_cut(struct flow *fl);	  /* RST both ways, also where the stream had come to its end */
 void flow_linger(struct flow *fl, struct span last_words); /* write, half-close, drain */
-void flow_begin_relay(struct flow *fl);
+/* `seen` octets of the client were looked at, just now, and there is credit; 0: none were. */
+void flow_begin_relay(struct flow *fl, size_t seen);
 /* All that was to go to this side has gone: the kernel delivers it, whatever the gate does next. */
 void flow_complete_side(struct side *s);
 
@@ -223,6 +224,8 @@ enum moved {
 };
 
 void relay_run(struct flow *fl);
+/* As relay_run(); first `seen` octets of the last relay_peek() pass up, as far as there is credit. */
+void relay_begin(struct flow *fl, size_t seen);
 /* What waits in a side's socket, without taking it; `seen` is valid until the next call. */
 enum moved relay_peek(struct side *s, struct span *seen);
 extern const int relay_syscalls[];
@@ -232,7 +235,7 @@ extern const int relay_syscalls[];
  * or refuses, or gives nothing and waits for more.
  */
 void inspect_client(struct flow *fl, struct span seen);
-/* What was to be inspected need not be any more: all of it passes. */
+/* What was to be inspected need not be any more: credit for all of it. */
 void inspect_nothing(struct flow *fl);
 /* The first octets of the server pass by: what status do they give? */
 void inspect_answer(struct flow *fl, struct span passing);

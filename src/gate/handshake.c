@@ -193,12 +193,12 @@ void flow_begin_accepted(struct flow *fl)
 {
 	if (fl->inspection == INSPECT_NOTHING) {
 		fl->up.credit = UINT64_MAX;
-		flow_begin_relay(fl);
+		flow_begin_relay(fl, 0);
 		return;
 	}
 	memset(&fl->peek, 0, sizeof(fl->peek));
 	if (fl->inspection == INSPECT_LOOK) {
-		flow_begin_relay(fl);
+		flow_begin_relay(fl, 0);
 		return;
 	}
 	fl->state = FLOW_INSPECTING;

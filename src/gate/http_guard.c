@@ -57,12 +57,33 @@ static enum http_scan scan_line(struct http_guard *g, struct span in, struct spa
 	return HTTP_SCAN_BAD;
 }
 
-static struct span take_section(struct http_guard *g, struct span in)
+/* The whole section at once, that ended as it did piece by piece. */
+static bool is_as_scanned(const struct http_section *s, struct span section, enum http_scan ended)
 {
-	struct span section = span_of(in.p, g->section.scanned);
+	struct http_section again = {0};
+	const char *why = NULL;
+	enum http_scan scan;
+	struct span line;
 
+	do
+		scan = http_section_scan(&again, section, &line, &why);
+	while (scan == HTTP_SCAN_LINE && again.scanned < section.n);
+	return scan == ended && again.scanned == section.n && again.lines == s->lines;
+}
+
+/* False: the guard has ended. A client that changes what it has sent means no good. */
+static bool take_section(struct http_guard *g, struct span in, enum http_scan ended,
+			 struct span *section)
+{
+	bool good;
+
+	*section = span_of(in.p, g->section.scanned);
+	good = !g->resumed || is_as_scanned(&g->section, *section, ended);
 	g->section = (struct http_section){0};
-	return section;
+	g->resumed = false;
+	if (!good)
+		malformed(g, "what was sent has changed since");
+	return good;
 }
 
 /* ---- Heads ---- */
@@ -140,7 +161,7 @@ static enum http_event feed_head(struct http_guard *g, struct span in, struct ht
 				 size_t *pass)
 {
 	const char *why = NULL;
-	struct span line;
+	struct span line, section;
 
 	if (g->section.lines == 0 && !begins_as_request(in))
 		return not_a_request(g, "the octets do not begin with a method");
@@ -154,7 +175,9 @@ static enum http_event feed_head(struct http_guard *g, struct span in, struct ht
 		case HTTP_SCAN_LARGE:
 			return g->ended;
 		case HTTP_SCAN_WHOLE:
-			return finish_head(g, take_section(g, in), request, pass);
+			if (!take_section(g, in, HTTP_SCAN_WHOLE, &section))
+				return g->ended;
+			return finish_head(g, section, request, pass);
 		case HTTP_SCAN_LINE:
 			break;
 		}
@@ -181,11 +204,12 @@ static size_t pass_data(struct http_guard *g, struct span in)
 
 static size_t pass_chunk_line(struct http_guard *g, struct span in)
 {
+	enum http_scan scan;
 	const char *why;
-	struct span line;
-	size_t n;
+	struct span line, whole;
 
-	switch (scan_line(g, in, &line)) {
+	scan = scan_line(g, in, &line);
+	switch (scan) {
 	case HTTP_SCAN_BAD:
 		return 0;
 	case HTTP_SCAN_MORE:
@@ -195,14 +219,15 @@ static size_t pass_chunk_line(struct http_guard *g, struct span in)
 	default:
 		break;
 	}
-	n = take_section(g, in).n;
+	if (!take_section(g, in, scan, &whole))
+		return 0;
 	why = http_chunk_line_parse(line, &g->left);
 	if (why) {
 		malformed(g, why);
 		return 0;
 	}
 	g->phase = g->left ? HTTP_PHASE_CHUNK_DATA : HTTP_PHASE_TRAILERS;
-	return n;
+	return whole.n;
 }
 
 static size_t pass_chunk_end(struct http_guard *g, struct span in)
@@ -232,7 +257,8 @@ static size_t pass_trailers(struct http_guard *g, struct span in)
 	} while (scan == HTTP_SCAN_LINE);
 	if (scan != HTTP_SCAN_WHOLE)
 		return 0;
-	section = take_section(g, in);
+	if (!take_section(g, in, scan, &section))
+		return 0;
 	why = http_trailers_check(section);
 	if (why) {
 		malformed(g, why);
@@ -279,6 +305,7 @@ enum http_event http_guard_feed(struct http_guard *g, struct span in, struct htt
 				size_t *pass)
 {
 	*pass = 0;
+	g->resumed = g->section.scanned > 0;
 	if (g->phase == HTTP_PHASE_ENDED)
 		return g->ended;
 	if (g->phase == HTTP_PHASE_HOLD)

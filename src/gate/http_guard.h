@@ -49,6 +49,7 @@ struct http_guard {
 	enum http_event ended;	     /* HTTP_PHASE_ENDED: which event */
 	uint64_t left;		     /* octets of the body or chunk */
 	struct http_section section; /* one that is not whole yet */
+	bool resumed;		     /* its beginning was scanned by an earlier call */
 	bool later;		     /* a request went before: no protocol switch any more */
 	const char *why;	     /* HTTP_MALFORMED, HTTP_NOT_HTTP: a sentence piece, static */
 };
@@ -65,7 +66,7 @@ struct http_guard {
  * - HTTP_CONNECT (`*request` is filled), HTTP_NOT_HTTP, HTTP_MALFORMED: the connection ends here.
  *
  * `*pass` is 0 for all others. An octet of an unfinished head is scanned once, however often it is
- * fed.
+ * fed, and once more when the head is whole: by then it may be another one (relay.c).
  */
 enum http_event http_guard_feed(struct http_guard *g, struct span in, struct http_request *request,
 				size_t *pass);

@@ -5,7 +5,7 @@
  * A flow to port 443 or 80 that was admitted by name is judged again by the name inside:
  * the client hello's server name, or the Host of each plain HTTP request. The octets are
  * looked at in the socket, not taken, until they are admitted; then `up.credit` lets them
- * pass unchanged.
+ * pass, as they were seen (relay.c).
  *
  * TLS is looked at once. HTTP is looked at for the life of the connection: a head gets
  * credit when it is admitted, its body with it, and at the end of the credit the next head
@@ -55,10 +55,7 @@ void inspect_nothing(struct flow *fl)
 {
 	flow_note_admitted(fl);
 	fl->up.credit = UINT64_MAX;
-	if (fl->state == FLOW_INSPECTING)
-		flow_begin_relay(fl);
-	else
-		loop_timer_cancel(fl->gate->loop, &fl->timer);
+	loop_timer_cancel(fl->gate->loop, &fl->timer);
 }
 
 /* What the broker opens is HTTP: a client that will speak something else is told at once. */
@@ -399,20 +396,15 @@ static void inspect_http(struct flow *fl, struct span seen)
 			break;
 		at += n;
 	}
-	if (fl->state == FLOW_INSPECTING && fl->up.credit)
-		flow_begin_relay(fl);
-	else if (fl->up.credit == 0 && !fl->refusing)
+	if (fl->up.credit == 0 && !fl->refusing)
 		fl->in.readable = false;
 }
 
 void inspect_client(struct flow *fl, struct span seen)
 {
-	/*
-	 * A hello or head that the end of the stream cuts short will never be whole. What was whole
-	 * may have passed by now, its credit spent.
-	 */
+	/* A hello or head that the end of the stream cuts short will never be whole. */
 	bool last = fl->in.hangup;
-	uint64_t admitted = fl->up.octets + fl->up.credit;
+	uint64_t credit = fl->up.credit;
 
 	switch (fl->inspection) {
 	case INSPECT_TLS:
@@ -428,8 +420,8 @@ void inspect_client(struct flow *fl, struct span seen)
 		inspect_nothing(fl);
 		break;
 	}
-	if (last && fl->up.octets + fl->up.credit == admitted && !fl->refusing &&
-	    !fl->await_status && (fl->state == FLOW_INSPECTING || fl->state == FLOW_RELAYING))
+	if (last && fl->up.credit == credit && !fl->refusing && !fl->await_status &&
+	    (fl->state == FLOW_INSPECTING || fl->state == FLOW_RELAYING))
 		flow_abort(fl);
 }
 

@@ -38,8 +38,8 @@ static void look_anew(struct flow *fl, enum inspection before)
 		memset(&fl->peek, 0, sizeof(fl->peek));
 	if (fl->inspection == INSPECT_NOTHING)
 		inspect_nothing(fl);
-	else if (fl->inspection == INSPECT_LOOK && fl->state == FLOW_INSPECTING)
-		flow_begin_relay(fl);
+	if (flow_is_whole(fl) && fl->state == FLOW_INSPECTING)
+		flow_begin_relay(fl, 0);
 	/* What has come is told of once only. */
 	if (fl->state == FLOW_INSPECTING || fl->state == FLOW_RELAYING) {
 		fl->in.readable = true;

@@ -15,6 +15,10 @@
  * `credit` bounds what may move before the client's octets are looked at again (inspect.c)
  * and what a limit leaves; a pipe never holds more than was credited.
  *
+ * What was looked at passes as it was seen (pass_seen): it is taken out of the socket unread, and
+ * the copy is sent. The octets in the socket may be others by then: pages that the client sent by
+ * sendfile(2) or splice(2) are still its own, across the link as well, and it can write to them.
+ *
  * The end of a stream is passed on when the last octet is out. An error on either side
  * resets both. A flow that has much to move gives way after ROUND octets and goes on in
  * the next turn.
@@ -163,8 +167,9 @@ static void send_without_delay(struct way w)
 }
 
 /*
- * An empty pipe takes as much as PIPE_OCTETS_SURE, so a rest that does not go in is a fault. The
- * direction may have one already, that has just run empty.
+ * An empty pipe takes as much as PIPE_OCTETS_SURE. A longer rest, of what was looked at, goes in unless
+ * the user's pipes are beyond their limits: the flow ends then, since it would have to be read again.
+ * The direction may have a pipe already, that has just run empty.
  */
 static enum moved keep_rest(struct way w, const uint8_t *rest, size_t n)
 {
@@ -177,24 +182,55 @@ static enum moved keep_rest(struct way w, const uint8_t *rest, size_t n)
 	return MOVED_SOME;
 }
 
+/* Octets that were taken from the source; what the sink does not take of them waits in a pipe. */
+static enum moved send_taken(struct way w, size_t n)
+{
+	ssize_t sent = send(w.sink->watch.fd, octets, n, MSG_NOSIGNAL);
+
+	if (sent < 0 && !would_block(errno))
+		return MOVED_ERROR;
+	sent = sent < 0 ? 0 : sent;
+	spend(w, n);
+	count(w, (size_t)sent);
+	return (size_t)sent < n ? keep_rest(w, octets + sent, n - (size_t)sent) : MOVED_SOME;
+}
+
 static enum moved move_small(struct way w, size_t want)
 {
-	ssize_t n, sent;
+	ssize_t n;
 
 	want = want < SMALL_OCTETS ? want : SMALL_OCTETS;
 	n = recv(w.source->watch.fd, octets, want, 0);
 	if (n <= 0)
 		return read_failed(w.source, n);
 	look_at_answer(w, (size_t)n);
-	sent = send(w.sink->watch.fd, octets, (size_t)n, MSG_NOSIGNAL);
-	if (sent < 0 && !would_block(errno))
-		return MOVED_ERROR;
-	sent = sent < 0 ? 0 : sent;
 	w.d->bulk = n == SMALL_OCTETS;
 	note_short_read(w, want, (size_t)n);
-	spend(w, (size_t)n);
-	count(w, (size_t)sent);
-	return sent < n ? keep_rest(w, octets + sent, (size_t)(n - sent)) : MOVED_SOME;
+	return send_taken(w, (size_t)n);
+}
+
+/*
+ * The first of `seen` octets of the last look, as far as there is credit for them. Where a limit
+ * leaves less the flow ends: the rest was judged, and is not to be read again.
+ */
+static enum moved pass_seen(struct way w, size_t seen)
+{
+	enum reason why;
+	size_t credited = w.d->credit < seen ? (size_t)w.d->credit : seen;
+	size_t n = at_most(w, credited, &why);
+	enum moved m;
+
+	if (!n)
+		return meet_limit(w, why);
+	if (recv(w.source->watch.fd, NULL, n, MSG_TRUNC) != (ssize_t)n)
+		return MOVED_ERROR;
+	if (n == seen)
+		note_short_read(w, sizeof(octets), seen);
+	if (w.d->octets)
+		send_without_delay(w);
+	w.d->bulk = n >= SMALL_OCTETS;
+	m = send_taken(w, n);
+	return m == MOVED_SOME && n < credited ? meet_limit(w, why) : m;
 }
 
 static enum moved copy_what_the_sink_takes(struct way w, size_t want)
@@ -328,8 +364,10 @@ static enum moved ask_for_credit(struct way w)
 		inspect_client(w.flow, seen);
 	else
 		inspect_server(w.flow, seen);
+	if (w.flow->state != FLOW_RELAYING)
+		return MOVED_NOTHING;
 	if (w.d->credit)
-		return MOVED_SOME;
+		return pass_seen(w, seen.n);
 	return w.flow->refusing ? MOVED_END : MOVED_NOTHING;
 }
 
@@ -370,6 +408,14 @@ static bool run_way(struct way w)
 	else if (m == MOVED_SOME && !w.d->ended && w.sink->writable)
 		flow_queue(w.flow);
 	return true;
+}
+
+void relay_begin(struct flow *fl, size_t seen)
+{
+	if (seen && pass_seen(way_up(fl), seen) == MOVED_ERROR)
+		flow_abort(fl);
+	else
+		relay_run(fl);
 }
 
 void relay_run(struct flow *fl)
