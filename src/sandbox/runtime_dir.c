@@ -77,8 +77,10 @@ int registry_open(struct registry *r, bool make, struct err *e)
 		rc = r->fd;
 		r->fd = -1;
 		err_set(e, "%s: %s", r->path,
-			rc == -EPERM ? "it is not a folder of your own with mode 0700; remove it"
-				     : err_why(-rc));
+			rc == -EPERM
+				? "it is not a folder of your own with mode 0700; remove it, or set "
+				  "XDG_RUNTIME_DIR to a folder of yours"
+				: err_why(-rc));
 		return rc;
 	}
 	/* Without links: what lies in a bind mount is told by comparing paths. */

@@ -74,8 +74,8 @@ static int cannot_open(const char *path, int rc, struct err *e)
 		return rc;
 	return err_set(e, "%s: %s", path,
 		       rc == -EPERM
-			       ? "it must be a folder of your own with mode 0700, no link; move it "
-				 "away, or chmod 0700 it if it is yours"
+			       ? "it must be a folder of your own with mode 0700, no link; chmod "
+				 "0700 it if it is yours, move it away, or set XDG_STATE_HOME"
 			       : err_why(-rc));
 }
 
