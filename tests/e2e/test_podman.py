@@ -11,7 +11,7 @@ import pytest
 from engines.engine import supervisor_of
 from engines.podman import HOOKS, NEEDS, Podman
 from internet.machine import RUNTIME, UID
-from program import DEADLINE, Result, Terminal, descendants, holds, ns_of, read_proc, wait_until
+from program import HANGS, Result, Terminal, descendants, holds, ns_of, read_proc, wait_until
 
 REGISTRY = {"dev": f"{RUNTIME['dev']}/sandgate", "root": "/run/sandgate"}
 EVERYBODY = pytest.mark.parametrize("person", ["dev", "root"])
@@ -219,7 +219,7 @@ def test_a_published_port_leads_into_a_container(world, sandgate, podman):
         wait_until(lambda: published(world, 18082) == "served\n", 20, "the server in the container")
     finally:
         process.terminate()
-        process.wait(DEADLINE)
+        process.wait(HANGS)
 
 
 # --- what podman does later ---
@@ -419,7 +419,7 @@ def test_crun_runs_the_hook_as_well(world, sandgate, podman, needs):
     def run(*argv):
         return world.machine.run(["unshare", "--mount", "--propagation", "private", "sh", "-c", script, str(uid),
                                   "run", "--rm", "--network=none", *argv], "root", env=podman.env, cwd="/",
-                                 timeout=DEADLINE)
+                                 timeout=HANGS)
     podman.let_go()
     try:
         world.start_watching()
@@ -586,7 +586,7 @@ def test_a_signal_reaches_the_command(world, sandgate, podman):
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
     assert process.stdout.readline() == "ready\n"
     process.send_signal(signal.SIGTERM)
-    out, err = process.communicate(timeout=DEADLINE)
+    out, err = process.communicate(timeout=HANGS)
     assert (process.returncode, out) == (9, "got it\n"), err
 
 
@@ -596,16 +596,16 @@ def test_a_terminal_is_the_commands(world, sandgate, podman):
     terminal = Terminal(sandgate, ["env", "-i", *env, sandgate.path, "run", "--engine", "podman", "--image", "guest",
                                    "--net", "deny", "--", "sh"], rows=31, columns=77)
     try:
-        terminal.expect(r"network denied", DEADLINE)
+        terminal.expect(r"network denied", HANGS)
         terminal.type("stty size; tty; echo en''d\n")
-        terminal.expect(r"31 77\r\n/dev/pts/\d+\r\nend", DEADLINE)
+        terminal.expect(r"31 77\r\n/dev/pts/\d+\r\nend", HANGS)
         # It says so itself, that it is there to be interrupted.
         terminal.type("sh -c 'trap \"echo int\"\"errupted; exit\" INT; echo rea\"\"dy; while :; do sleep 0.1; done'\n")
-        terminal.expect("ready", DEADLINE)
+        terminal.expect("ready", HANGS)
         terminal.type("\x03")
-        terminal.expect("interrupted", DEADLINE)
+        terminal.expect("interrupted", HANGS)
         terminal.type("exit 5\n")
-        assert terminal.process.wait(DEADLINE) == 5
+        assert terminal.process.wait(HANGS) == 5
     finally:
         terminal.close()
 
@@ -667,7 +667,7 @@ def test_the_supervisors_death_ends_the_container(running):
 def test_podmans_death_ends_the_container(running):
     """podman is but a client: the container would go on without it."""
     os.kill(running.child(lambda pid: read_proc(pid, "cmdline").startswith("podman\0")), signal.SIGKILL)
-    running.process.wait(DEADLINE)
+    running.process.wait(HANGS)
     running.await_end()
 
 

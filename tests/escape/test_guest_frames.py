@@ -19,7 +19,7 @@ from frames import ICMPV6, SYN, TCP, UDP, icmp6, ip, ip4, ip6, tcp, udp
 from internet.services import echo_tcp, echo_udp
 from internet.world import HOST4, HOST6
 from machine_link import GATE_MAC, KINDS, OWN_MAC, VmNet, gate_of
-from program import DEADLINE, wait_until
+from program import HANGS, wait_until
 
 DENIED4, DENIED6 = "93.184.250.9", "2a00:1::fa09"
 OWN4, GATE4, OWN6, GATE6 = f.SANDBOX4, f.GATE4, f.SANDBOX6, f.GATE6
@@ -486,7 +486,7 @@ class Monitor:
 
     def close(self):
         self.process.stdin.close()
-        self.process.wait(DEADLINE)
+        self.process.wait(HANGS)
         self.process.stdout.close()
         self.process.stderr.close()
 
