@@ -8,7 +8,6 @@ import os
 import select
 import socket
 import struct
-import subprocess
 import threading
 import time
 

@@ -292,7 +292,7 @@ def _policy(sandgate, path, text):
 def test_the_name_inside_is_the_one_that_was_asked_for(site, sandgate):
     """demands.md, fronting: CONNECT, server name and Host agree, on every request."""
     box = sandgate.box("--net", "brokered", "--allow", "api.example.com", "--allow", "other.example.com")
-    assert not box.run(f"curl -sS -k --connect-to other.example.com:443:api.example.com:443 "
+    assert not box.run("curl -sS -k --connect-to other.example.com:443:api.example.com:443 "
                        "--proxytunnel https://other.example.com/").ok
     got = box.python(RAW + """
 report(other=talk(connect("api.example.com:80", get("other.example.com"))),

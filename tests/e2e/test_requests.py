@@ -133,7 +133,7 @@ def test_a_refused_push_is_told_in_words(world, sandgate):
     row = next(r for r in sandgate.json("net", box.name)["refused"] if r["permission"] == "github:push")
     assert (row["says"], row["count"], row["reasons"]) == ("push to GitHub", 2, ["operation-not-allowed"])
     assert row["remedy"] == f"sandgate net allow {box.name} github:push"
-    assert f"the agent tried to push to GitHub, 2 times\n" in sandgate("net", box.name).out
+    assert "the agent tried to push to GitHub, 2 times\n" in sandgate("net", box.name).out
     wait_until(lambda: "github:push" in sandgate("net", "log", box.name, "--denied").out, 10, "the log")
     learned = sandgate("net", "learn", box.name)
     assert learned.ok and "github:push" not in learned.out.split("left out")[0], learned

@@ -15,7 +15,7 @@ import socket
 import threading
 
 from . import dns, pki, web
-from .capture import RST, SYN, TCP, Capture
+from .capture import SYN, TCP, Capture
 from .machine import Machine
 from .netns import Place
 
