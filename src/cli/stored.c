@@ -117,7 +117,8 @@ struct new
 static int save_new(void *ctx, struct err *e)
 {
 	const struct new *n = ctx;
-	int dir = state_dir_open_sandbox(n->name, false, e);
+	struct err ignored;
+	int dir = state_dir_open_sandbox(n->name, false, e), rc, left;
 
 	if (dir >= 0) {
 		close(dir);
@@ -128,7 +129,10 @@ static int save_new(void *ctx, struct err *e)
 	}
 	if (dir != -ENOENT || note("sandgate.sandbox.create", n->name, e))
 		return -1;
-	return definition_save(n->name, n->d, e);
+	rc = definition_save(n->name, n->d, e);
+	/* An empty folder would be a sandbox that can neither be made again nor started. */
+	left = rc ? state_dir_remove(n->name, &ignored) : 0;
+	return rc || left ? -1 : 0;
 }
 
 /* What the first start would refuse, or the engine lacks, is said now. */

@@ -245,8 +245,11 @@ static int take(struct runtime_dir *d, const char *name)
 	if (d->fd < 0)
 		return d->fd;
 	d->lock = lock_sandbox(d->fd);
-	if (d->lock < 0)
+	if (d->lock < 0) {
+		unlinkat(d->fd, lock_name, 0);
+		unlinkat(d->registry.fd, name, AT_REMOVEDIR);
 		return d->lock;
+	}
 	snprintf(d->name, sizeof(d->name), "%s", name);
 	return 0;
 }
