@@ -63,11 +63,11 @@ def test_a_denied_flow_is_reset_and_the_other_streams_on(world, sandgate):
     echo_tcp(world, address, 7001)
     box = sandgate.box("--only", f"{address}:7000-7001")
     goes, stays = (box.start_python(STREAM, address, port) for port in (7000, 7001))
-    wait_until(lambda: box.egress()["flows"]["open"] == 2, 20, "both flows")
+    wait_until(lambda: box.egress()["flows"]["open"] == 2, what="both flows")
     assert begun.wait(60)
     assert sandgate("net", "deny", box.name, f"{address}:7000").ok
     assert goes.wait(60).json["problem"] in ("ECONNRESET", "EPIPE")
-    wait_until(lambda: ends == ["reset"], 5, "the reset at the far side")
+    wait_until(lambda: ends == ["reset"], what="the reset at the far side")
     assert box.python("report(r=try_dial(sys.argv[1], 7000)[0])", address).json["r"] == "ECONNREFUSED"
     # Changes that are not about it, one after the other, do not touch the other one.
     for n in range(5):
@@ -115,7 +115,7 @@ def test_two_names_on_one_address_are_told_apart_inside(world, sandgate):
     world.site("a.example.com", "b.example.com")
     box = sandgate.box("--only", "a.example.com,b.example.com")
     goes, stays = (box.start_python(REQUESTS, f"{n}.example.com") for n in "ab")
-    wait_until(lambda: box.run("ls /tmp/a.example.com /tmp/b.example.com").ok, 5, "both answers")
+    wait_until(lambda: box.run("ls /tmp/a.example.com /tmp/b.example.com").ok, what="both answers")
     assert sandgate("net", "deny", box.name, "a.example.com").ok
     ended = goes.wait(60)
     assert ended.ok and ended.json["problem"], ended  # ssl has its own words for a reset
@@ -131,7 +131,7 @@ def test_a_flow_by_address_ends_when_its_name_is_denied(world, sandgate):
     box = sandgate.box("--net", "any", "--yes")
     flow = box.start_python("sys.argv[1] = socket.gethostbyname(sys.argv[1])\n" + STREAM,
                             "tracker.example.net", 7000)
-    wait_until(lambda: box.egress()["flows"]["open"] == 1, 5, "the flow")
+    wait_until(lambda: box.egress()["flows"]["open"] == 1, what="the flow")
     assert sandgate("net", "deny", box.name, "tracker.example.net").ok
     assert flow.wait(60).json["problem"] in ("ECONNRESET", "EPIPE")
 
@@ -157,7 +157,7 @@ except OSError as e:
 report(problem=problem, answers=answers)
 """
     exchange = box.start_python(code, address)
-    wait_until(lambda: box.egress()["flows"]["open"] == 1, 5, "the exchange")
+    wait_until(lambda: box.egress()["flows"]["open"] == 1, what="the exchange")
     assert sandgate("net", "deny", box.name, f"{address}:5000/udp").ok
     got = exchange.wait(60).json
     assert got["answers"] > 0 and got["problem"] in ("EHOSTUNREACH", "EACCES"), got
@@ -182,7 +182,7 @@ except OSError as e:
     problem = errname(e)
 report(problem=problem, answers=answers)
 """, site.address)
-    wait_until(lambda: box.egress()["flows"]["open"] >= 1, 5, "the exchange")
+    wait_until(lambda: box.egress()["flows"]["open"] >= 1, what="the exchange")
     assert sandgate("net", "deny", box.name, "api.example.com").ok
     got = exchange.wait(60).json
     assert got["answers"] > 0 and got["problem"] in ("EHOSTUNREACH", "EACCES"), got
@@ -193,7 +193,7 @@ def test_a_policy_that_is_refused_leaves_the_flow_and_the_policy(world, sandgate
     echo_tcp(world, address, 7000)
     box = sandgate.box("--only", f"{address}:7000")
     flow = box.start_python(STREAM, address, 7000)
-    wait_until(lambda: box.egress()["flows"]["open"] == 1, 5, "the flow")
+    wait_until(lambda: box.egress()["flows"]["open"] == 1, what="the flow")
     assert not sandgate("net", "allow", box.name, "*.com").ok
     assert not sandgate("net", "deny", box.name, f"{address}:7000", "a..example").ok
     stop_streams(box)
@@ -217,7 +217,7 @@ report(refused=refused, octets=len(read_all(s, 1000)), rcode=dns_rcode(answer))
     for n in range(1, 4):
         wait_for_gate(box)
         assert box.python(code, address).json == {"refused": 5, "octets": 1000, "rcode": 0}
-        wait_until(lambda: box.egress()["flows"]["open"] == 0, 5, "the end of the flow")
+        wait_until(lambda: box.egress()["flows"]["open"] == 0, what="the end of the flow")
         counted = box.egress()
         assert counted["flows"] == {"opened": n, "refused": 5 * n, "open": 0}
         assert counted["dns"]["answered"] == n
@@ -236,4 +236,4 @@ def wait_for_gate(box):
             return box.gate_pid and box.egress()["generation"] > 0
         except AssertionError:
             return False
-    wait_until(answers, 10, "the gate")
+    wait_until(answers, what="the gate")

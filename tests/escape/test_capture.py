@@ -29,7 +29,7 @@ def captures(sandgate, needs):
 
 
 def test_it_is_not_seen_from_inside(sandgate, captures, far):
-    """Neither the file, nor a process, nor a packet socket, nor that the link is listened to."""
+    """Neither a process, nor a packet socket, nor that the link is listened to."""
     box = sandgate.box("--only", f"{far}:{PORT}/udp", "--as-root")
     look = "cat /proc/net/packet /proc/net/dev_mcast; ip -d link show; ls /proc /proc/self/fd; ss -0n 2>&1 | wc -l"
     before = box.run(look)
@@ -40,6 +40,16 @@ def test_it_is_not_seen_from_inside(sandgate, captures, far):
     def steady(text):
         return [line for line in text.splitlines() if not line.strip().isdigit()]
     assert steady(before.out) == steady(after.out)
+    assert sandgate("pcap", "--stop", box.name).ok
+    assert "captured".encode().hex() in [x["data.data"] for x in captures.frames(captures.path())]
+
+
+def test_its_file_is_out_of_reach(sandgate, captures, far):
+    if not sandgate.engine.own_files:
+        sandgate.engine.cannot("is root over the files of the machine")
+    box = sandgate.box("--only", f"{far}:{PORT}/udp", "--as-root")
+    assert sandgate("pcap", box.name, captures.path()).ok
+    echo(box, far, PORT, "captured")
     got = box.run(f"cat {captures.path()}; ls {captures.folder}; echo x > {captures.path()}; "
                   f"rm -rf {captures.folder}; ln -s /etc/passwd {captures.path()}")
     assert not got.ok
@@ -74,6 +84,8 @@ def test_a_flood_ends_at_the_limit(sandgate, captures, far):
 
 def test_nothing_that_is_planted_is_followed(world, sandgate, captures, far):
     """The agent knows where the next capture will be, and has the working directory to itself."""
+    if not sandgate.engine.given_cwd:
+        sandgate.engine.cannot("is given no working directory")
     work = world.machine.new_work(sandgate.person)
     box = sandgate.box("--only", f"{far}:{PORT}/udp", "--as-root", cwd=work)
     assert box.run(f"ln -s {captures.folder} {work}/logs; ln -s /etc/cron.d/x {work}/all.pcapng; mkdir {work}/own").ok

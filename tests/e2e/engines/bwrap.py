@@ -13,6 +13,7 @@ class Bwrap(Engine):
     needs = (("bwrap", "bubblewrap"),)
     namespaces = ("user", *Engine.namespaces)
     says_its_end = True
+    given_cwd = True
 
     def accepted(self, options):
         return options

@@ -32,6 +32,10 @@ class Engine:
     namespaces = ("pid", "mnt", "net", "ipc")
     # The sandbox has a kernel of its own: nothing of it can be entered or seen from outside.
     own_kernel = False
+    # Files of the machine that it was not given are not there inside.
+    own_files = True
+    # The working directory is given to it, under its own path, and the product knows that.
+    given_cwd = False
     # How long, in seconds, a program that waits for nothing takes at the most, its start included: less
     # than the 2.5 s after which musl's resolver asks again; glibc's and dig wait for 5 s.
     at_once = 2.4

@@ -17,6 +17,7 @@ read go && exec "$@"
 class Netns(Engine):
     id = "netns"
     person = "root"
+    own_files = False
     takes_value = ("--publish", "--host-port", "--pcap")
 
     def start(self, box, agent):

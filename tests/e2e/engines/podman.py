@@ -175,6 +175,7 @@ class Run(Engine):
     needs = NEEDS
     namespaces = ("user", *Engine.namespaces)
     says_its_end = True
+    given_cwd = True
     takes_value = ("--publish", "--host-port", "--rw", "--ro", "--hide", "--env", "--pcap")
 
     def __init__(self, world, sandgate):
