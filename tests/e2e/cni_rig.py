@@ -135,7 +135,7 @@ class Pod:
         return json.loads(done.stdout.strip().rsplit("\n", 1)[-1])
 
     def dials(self, address, port=80):
-        return self.python("report(r=try_dial(sys.argv[1], sys.argv[2], 3)[0])", address, port)["r"]
+        return self.python("report(r=try_dial(sys.argv[1], sys.argv[2], 20)[0])", address, port)["r"]
 
     def curl(self, url, *more):
         return self.place.run(["curl", "-sS", "-m", "30", *more, url], view=self.world.machine.view,

@@ -60,7 +60,7 @@ class Pod:
                       for line in self.ip("-o link show").splitlines())
 
     def dials(self, address, port=80):
-        return self.python("report(r=try_dial(sys.argv[1], sys.argv[2], 3)[0])", address, port)["r"]
+        return self.python("report(r=try_dial(sys.argv[1], sys.argv[2], 20)[0])", address, port)["r"]
 
 
 class Attached:
@@ -415,8 +415,8 @@ def test_a_person_attaches_what_is_theirs_and_nothing_else(world, sandgate, pod)
         assert one.done.ok, one.done
         assert one.row()["state"] == "running"
         inside = ["nsenter", "-t", str(own.pid), "-U", "-n", "--preserve-credentials", "python3",
-                  "-c", _source("probe.py") + "\nreport(a=try_dial(sys.argv[1], 7000, 5)[0], "
-                  "b=try_dial(sys.argv[1], 7001, 5)[0])", address]
+                  "-c", _source("probe.py") + "\nreport(a=try_dial(sys.argv[1], 7000, 20)[0], "
+                  "b=try_dial(sys.argv[1], 7001, 20)[0])", address]
         done = world.machine.run(inside, "dev")
         assert json.loads(done.stdout) == {"a": "connected", "b": "ECONNREFUSED"}, done
         assert one.detach().ok

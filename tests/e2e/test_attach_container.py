@@ -106,7 +106,7 @@ def test_a_container_of_docker_is_put_behind_a_gate(world, sandgate, engine):
         done = sandgate("attach", "--only", f"{address}:7000", "--container", name)
         assert done.ok, done
         assert row(sandgate, name)["engine"] == "docker"
-        code = _source("probe.py") + "\nreport(r=[try_dial(sys.argv[1], p, 3)[0] for p in (7000, 7001)])"
+        code = _source("probe.py") + "\nreport(r=[try_dial(sys.argv[1], p, 20)[0] for p in (7000, 7001)])"
         got = docker.ok("exec", name, "python3", "-c", code, address)
         assert json.loads(got)["r"] == ["connected", "ECONNREFUSED"]
     finally:

@@ -96,7 +96,7 @@ def run(docker, *words, name="box", command=("sleep", "1000")):
 
 
 def dials(docker, container, address, port=80):
-    return python(docker, container, "report(r=try_dial(sys.argv[1], sys.argv[2], 5)[0])", address,
+    return python(docker, container, "report(r=try_dial(sys.argv[1], sys.argv[2], 20)[0])", address,
                   port)["r"]
 
 
@@ -160,7 +160,7 @@ def test_a_container_reaches_what_the_policy_says_and_nothing_else(docker, world
     run(docker)
     world.start_watching()
     got = python(docker, "box", """
-report(yes=try_dial("allowed.example", 80, 5)[0], no=try_dial(sys.argv[1], 80, 5)[0],
+report(yes=try_dial("allowed.example", 80, 20)[0], no=try_dial(sys.argv[1], 80, 20)[0],
        resolv=open("/etc/resolv.conf").read(), devices=sorted(os.listdir("/sys/class/net")))
 """, denied)
     assert got["yes"] == "connected" and got["no"] == "ECONNREFUSED"

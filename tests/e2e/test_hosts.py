@@ -120,7 +120,7 @@ def test_a_machine_with_a_firewall_of_its_own(world, sandgate, verdict):
     try:
         box = sandgate.box("--only", f"{address},{other}")
         got = box.python("""
-report(shut=try_dial(sys.argv[1], 7000, 2), udp=ask_udp(sys.argv[1], 7000, b"x", 1), open=try_dial(sys.argv[2], 7000)[0])
+report(shut=try_dial(sys.argv[1], 7000, 20), udp=ask_udp(sys.argv[1], 7000, b"x", 1), open=try_dial(sys.argv[2], 7000)[0])
 """, address, other).json
         assert got["shut"][0] != "connected" and got["udp"][0] is None and got["open"] == "connected", got
         if verdict == "reject":
