@@ -13,7 +13,8 @@
  *	6 gate's	tun0, its routes and the listeners, made and handed over
  *	7 serve		RENEW does stage 6 again; COUNT reads the counters; end of stream ends it
  *
- * Stage 6 comes after 5, so that what a restarted gate will need is tried at every start.
+ * What works at the same time is a helper (keeper_helper.h). Stage 6 comes after 5, so that what a
+ * restarted gate will need is tried at every start.
  *
  * The keeper keeps no copy of what it hands over: when the gate dies, tun0 goes and all is
  * refused. It cannot read what the sandbox sends: after stage 5 it may receive only from its
@@ -26,25 +27,21 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/if_tun.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "airlock/capture.h"
 #include "airlock/door0.h"
-#include "airlock/door_process.h"
 #include "airlock/gate_side.h"
+#include "airlock/keeper_helper.h"
 #include "airlock/layout.h"
 #include "airlock/link.h"
 #include "airlock/link0.h"
 #include "airlock/airlock_message.h"
 #include "airlock/missing.h"
-#include "airlock/placer.h"
 #include "airlock/rules.h"
-#include "airlock/sandbox_side.h"
 #include "airlock/sysctl.h"
 #include "airlock/tun.h"
 #include "airlock/userns.h"
@@ -54,123 +51,21 @@
 static const char tun_folder[] = "/dev/net";
 static const char tun_device[] = "/tun";
 
-enum { HELPER_TIMEOUT_MS = 5000 };
-
-/* A child that works at the same time and says when it is done. */
-struct helper {
-	pid_t pid;
-	int sock;
-};
-
 struct keeper {
 	struct airlock_plan plan;
-	int control;	      /* to the supervisor */
-	int netns;	      /* that is there already; -1: none */
-	struct helper side;   /* makes the sandbox's end of the link, and becomes the door */
-	struct helper door;   /* AIRLOCK_HANDED: in the airlock */
-	struct helper loader; /* loads the rules */
-	uint32_t door0;	      /* its index; 0: there is none */
+	int control;		     /* to the supervisor */
+	int netns;		     /* that is there already; -1: none */
+	struct keeper_helper side;   /* makes the sandbox's end of the link, and becomes the door */
+	struct keeper_helper door;   /* AIRLOCK_HANDED: in the airlock */
+	struct keeper_helper loader; /* loads the rules */
+	uint32_t door0;		     /* its index; 0: there is none */
 	struct airlock_message ready; /* collects what the supervisor gets */
 	struct nl route, netfilter;
 };
 
-/* Returns in the child as well, with h->pid 0 and its end of the socket pair. */
-static int start_helper(struct helper *h, struct err *e)
-{
-	int pair[2];
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return err_set(e, "cannot make a socket pair: %s", err_why(errno));
-	h->pid = fork();
-	h->sock = pair[h->pid == 0];
-	close(pair[h->pid != 0]);
-	if (h->pid < 0)
-		return err_set(e, "cannot fork: %s", err_why(errno));
-	return 0;
-}
-
-/* The helper's next message, which must be of this kind. */
-static int await_helper(struct helper *h, enum airlock_message_kind kind, struct airlock_message *m,
-			struct err *e)
-{
-	int error = airlock_message_receive(h->sock, m, HELPER_TIMEOUT_MS);
-
-	if (error < 0)
-		return err_set(e, "a helper of the airlock's keeper gave no answer: %s",
-			       strerror(-error));
-	if (m->kind == (uint32_t)kind)
-		return 0;
-	*e = m->err;
-	airlock_message_close_fds(m);
-	return -1;
-}
-
-/* Where the sandbox's namespace cannot be entered, the door is in the airlock itself. */
-static void tap_door_main(const struct airlock_plan *p, int keeper, pid_t parent) sg_noreturn;
-static void tap_door_main(const struct airlock_plan *p, int keeper, pid_t parent)
-{
-	struct airlock_message m;
-
-	airlock_message_init(&m, MESSAGE_SIDE_READY);
-	if (confine_detach("sandgate-door", parent, &keeper, 1, &m.err) < 0)
-		m.kind = MESSAGE_FAILED;
-	door_process_finish(p, CONFINE_KEPT_FD, &m);
-}
-
 static bool is_placed(const struct keeper *k)
 {
 	return k->plan.link == AIRLOCK_NETNS || k->plan.link == AIRLOCK_HANDED;
-}
-
-static int start_side(struct keeper *k, struct err *e)
-{
-	pid_t self = getpid();
-
-	if (start_helper(&k->side, e) < 0)
-		return -1;
-	if (k->side.pid)
-		return 0;
-	if (is_placed(k))
-		placer_main(&k->plan, k->netns, k->side.sock, self);
-	if (k->plan.link == AIRLOCK_TAP)
-		tap_door_main(&k->plan, k->side.sock, self);
-	sandbox_side_main(&k->plan, k->side.sock, self);
-}
-
-static int start_handed_door(struct keeper *k, struct err *e)
-{
-	pid_t self = getpid();
-
-	if (start_helper(&k->door, e) < 0)
-		return -1;
-	if (k->door.pid == 0)
-		tap_door_main(&k->plan, k->door.sock, self);
-	return 0;
-}
-
-/* No confinement: the loader reads nothing but the rules, and ends within milliseconds. */
-static void loader_main(struct keeper *k, pid_t parent) sg_noreturn;
-static void loader_main(struct keeper *k, pid_t parent)
-{
-	struct airlock_message m;
-
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
-		_exit(1);
-	airlock_message_init(&m, MESSAGE_RULES_LOADED);
-	if (rules_load(&k->plan, &m.err) < 0)
-		m.kind = MESSAGE_FAILED;
-	_exit(airlock_message_send(k->loader.sock, &m) < 0);
-}
-
-static int start_loader(struct keeper *k, struct err *e)
-{
-	pid_t self = getpid();
-
-	if (start_helper(&k->loader, e) < 0)
-		return -1;
-	if (k->loader.pid == 0)
-		loader_main(k, self);
-	return 0;
 }
 
 static int enter_airlock(struct keeper *k, struct err *e)
@@ -220,7 +115,7 @@ static int add_link(struct keeper *k, int sandbox_netns, struct err *e)
 	airlock_message_init(&m, MESSAGE_LINK_IS_HERE);
 	/* A side that takes no message has ended, and its last message says why. */
 	return airlock_message_send(k->side.sock, &m) < 0
-		       ? await_helper(&k->side, MESSAGE_SIDE_READY, &m, e)
+		       ? keeper_helper_await(&k->side, MESSAGE_SIDE_READY, &m, e)
 		       : 0;
 }
 
@@ -229,7 +124,7 @@ static int make_link_of_own(struct keeper *k, struct err *e)
 	struct airlock_message m;
 	int r;
 
-	if (await_helper(&k->side, MESSAGE_NAMESPACES, &m, e) < 0)
+	if (keeper_helper_await(&k->side, MESSAGE_NAMESPACES, &m, e) < 0)
 		return -1;
 	r = hand_on_namespaces(k, &m, e);
 	if (r == 0)
@@ -252,8 +147,8 @@ static int have_link_placed(struct keeper *k, struct err *e)
 	airlock_message_close_fds(&m);
 	/* A placer that takes no message has ended, and its last message says why. */
 	if (error < 0)
-		return await_helper(&k->side, MESSAGE_SIDE_READY, &m, e);
-	return await_helper(&k->side, MESSAGE_LINK_IS_HERE, &m, e);
+		return keeper_helper_await(&k->side, MESSAGE_SIDE_READY, &m, e);
+	return keeper_helper_await(&k->side, MESSAGE_LINK_IS_HERE, &m, e);
 }
 
 static int make_tap(struct keeper *k, struct err *e)
@@ -298,7 +193,7 @@ static int await_handed_door(struct keeper *k, struct err *e)
 {
 	struct airlock_message m;
 
-	if (await_helper(&k->door, MESSAGE_SIDE_READY, &m, e) < 0)
+	if (keeper_helper_await(&k->door, MESSAGE_SIDE_READY, &m, e) < 0)
 		return -1;
 	k->ready.fds[SLOT_DOOR] = m.fds[SLOT_DOOR];
 	close(k->door.sock);
@@ -311,12 +206,12 @@ static int finish_helpers(struct keeper *k, struct err *e)
 	struct airlock_message m;
 	int error;
 
-	if (await_helper(&k->side, MESSAGE_SIDE_READY, &m, e) < 0)
+	if (keeper_helper_await(&k->side, MESSAGE_SIDE_READY, &m, e) < 0)
 		return -1;
 	k->ready.fds[SLOT_DOOR] = m.fds[SLOT_DOOR];
 	if (k->door.pid && await_handed_door(k, e) < 0)
 		return -1;
-	if (await_helper(&k->loader, MESSAGE_RULES_LOADED, &m, e) < 0)
+	if (keeper_helper_await(&k->loader, MESSAGE_RULES_LOADED, &m, e) < 0)
 		return -1;
 	close(k->side.sock);
 	close(k->loader.sock);
@@ -385,6 +280,11 @@ static int detach(struct keeper *k, const struct airlock_config *c, pid_t parent
 	return 0;
 }
 
+static int start_side(struct keeper *k, struct err *e)
+{
+	return keeper_helper_start_side(&k->side, &k->plan, k->netns, e);
+}
+
 /*
  * The placer is forked before the airlock's user namespace is entered, the side after it, a tap's
  * door in the airlock.
@@ -399,7 +299,7 @@ static int enter_namespaces(struct keeper *k, struct err *e)
 	    enter_airlock(k, e) < 0)
 		return -1;
 	if (link == AIRLOCK_HANDED && k->plan.door)
-		return start_handed_door(k, e);
+		return keeper_helper_start_door(&k->door, &k->plan, e);
 	return link == AIRLOCK_TAP ? start_side(k, e) : 0;
 }
 
@@ -407,8 +307,9 @@ static int make_airlock(struct keeper *k, const struct airlock_config *c, pid_t 
 			struct err *e)
 {
 	if (airlock_plan_make(c, &k->plan, e) < 0 || detach(k, c, parent, e) < 0 ||
-	    enter_namespaces(k, e) < 0 || make_link(k, e) < 0 || start_loader(k, e) < 0 ||
-	    configure_link(k, e) < 0 || finish_helpers(k, e) < 0 || confine(k, e) < 0)
+	    enter_namespaces(k, e) < 0 || make_link(k, e) < 0 ||
+	    keeper_helper_start_loader(&k->loader, &k->plan, e) < 0 || configure_link(k, e) < 0 ||
+	    finish_helpers(k, e) < 0 || confine(k, e) < 0)
 		return -1;
 	return gate_side_make(&k->route, &k->plan, tun_device, &k->ready, e);
 }
