@@ -15,7 +15,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "docker/join.h"
+#include "docker/recover.h"
 #include "sandbox/files/shared_trust.h"
 
 enum { BACKLOG = 128, TIMERS = 8, SYSTEMD_FD = 3 };

@@ -6,6 +6,8 @@
  *	driver.c	the process: its socket, its loop, what it finds when it starts
  *	requests.c	the table of what dockerd asks
  *	join.c		a container's gate is made, and ended
+ *	gate.c		the sandbox and the device that stand for an endpoint
+ *	recover.c	what is left over, when a driver or a dockerd begins
  *	networks.c, endpoints.c, store.c	what is known, and kept on disk
  *	message.c, options.c, dns_way.c		what is read; pure
  *	container.c, daemon.c	what dockerd has to be asked, and looked at for

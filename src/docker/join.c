@@ -20,26 +20,21 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "docker/container.h"
 #include "docker/daemon.h"
+#include "docker/gate.h"
 #include "docker/job.h"
 #include "docker/ports.h"
 #include "docker/routes.h"
 #include "policy/permission.h"
 #include "sandbox/attach.h"
-#include "sandbox/definition.h"
-#include "sandbox/runtime_dir.h"
 #include "sandbox/files/shared_trust.h"
-
-enum { DEVICE_DIGITS = 12 }; /* of the endpoint's id: with "sg" the name of a device */
 
 struct work {
 	struct docker_driver *driver;
@@ -93,11 +88,6 @@ static void refuse(struct docker_call *c, const char *what, const struct err *e)
 	docker_call_answer(c, docker_refusal(e));
 }
 
-static void device_of(const struct docker_endpoint *p, char out[IFNAMSIZ])
-{
-	snprintf(out, IFNAMSIZ, "sg%.*s", DEVICE_DIGITS, p->id);
-}
-
 /* --- in the child --- */
 
 static struct airlock_addresses addresses_of(const struct docker_network *n,
@@ -144,7 +134,7 @@ static int attach(const struct work *w, const struct policy *policy, const struc
 
 	if (here < 0)
 		return err_set(e, "/proc/self/ns/net: %s", err_why(errno));
-	device_of(p, device);
+	docker_gate_device(p, device);
 	if (w->network->pcap) {
 		snprintf(pcap, sizeof(pcap), "%s/%s.pcapng", w->network->pcap, p->sandbox);
 		r.pcap = (struct capture_request){.file = pcap, .again = true};
@@ -181,12 +171,6 @@ static int do_join(void *ctx, void *result, struct err *e)
 	return rc;
 }
 
-/* 0 also when there is none of that name any more. */
-static int end_sandbox(const char *name, struct err *e)
-{
-	return *name && attach_end(name, e) == -1 ? -1 : 0;
-}
-
 static int do_ask(void *ctx, void *result, struct err *e)
 {
 	const struct work *w = ctx;
@@ -203,7 +187,7 @@ static int do_leave(void *ctx, void *result, struct err *e)
 	const struct work *w = ctx;
 	struct err trouble;
 
-	if (end_sandbox(w->endpoint->sandbox, e))
+	if (docker_gate_end(w->endpoint, e))
 		return -1;
 	/* Nobody has the key of what would be left: that is no reason to keep the container. */
 	if (w->network && shared_trust_refresh(w->network->id, &trouble))
@@ -220,7 +204,7 @@ static json_t *joined(const struct docker_endpoint *p, const struct docker_netwo
 	bool made = (!n->gateway_v4.given || docker_routes_add(routes, &n->gateway_v4)) &&
 		    (!n->gateway_v6.given || docker_routes_add(routes, &n->gateway_v6));
 
-	device_of(p, device);
+	docker_gate_device(p, device);
 	if (!made) {
 		json_decref(routes);
 		return NULL;
@@ -252,63 +236,11 @@ static void on_joined(void *ctx, int rc, const void *result, const struct err *s
 
 		refuse(w->call, p->sandbox, &e);
 		/* Where that fails the endpoint stays as it is, for Leave or the next start. */
-		if (end_sandbox(p->sandbox, &ignored) == 0 &&
+		if (docker_gate_end(p, &ignored) == 0 &&
 		    docker_endpoints_set(&w->driver->endpoints, p, ENDPOINT_MADE, &ignored))
 			docker_driver_say("%s", ignored.text);
 	}
 	free_work(w);
-}
-
-static bool is_alive(const char *name)
-{
-	struct registry r;
-	struct err ignored;
-	int fd;
-
-	if (registry_open(&r, false, &ignored))
-		return false;
-	fd = registry_open_sandbox(&r, name);
-	registry_close(&r);
-	if (fd >= 0)
-		close(fd);
-	return fd >= 0;
-}
-
-/* By one that runs, or one that is kept. */
-static bool is_taken(const char *name)
-{
-	struct definition kept;
-	struct err ignored;
-	int rc;
-
-	if (is_alive(name))
-		return true;
-	rc = definition_load(name, &kept, &ignored);
-	if (rc == 0)
-		definition_free(&kept);
-	return rc != -ENOENT;
-}
-
-/* Two names of docker's may make one of ours, and the other's gate may be still in the making. */
-static bool is_anothers(const struct docker_endpoints *l, const struct docker_endpoint *p)
-{
-	for (const struct docker_endpoint *o = l->first; o; o = o->next)
-		if (o != p && o->state != ENDPOINT_MADE && strcmp(o->sandbox, p->sandbox) == 0)
-			return true;
-	return false;
-}
-
-/*
- * The container's own name, so that a person finds it; one made from the endpoint where that is not
- * known, is none, or is another's.
- */
-static void choose_name(const struct docker_endpoints *l, struct docker_endpoint *p,
-			const char *container)
-{
-	sandbox_name_from_path(container, p->sandbox);
-	if (!*container || !sandbox_name_valid(p->sandbox) || is_anothers(l, p) ||
-	    is_taken(p->sandbox))
-		snprintf(p->sandbox, sizeof(p->sandbox), "docker-%.*s", DEVICE_DIGITS, p->id);
 }
 
 static json_t *ports_json(const struct work *w)
@@ -332,9 +264,9 @@ static bool is_joined_already(const struct docker_endpoint *p, const struct dock
 {
 	char device[IFNAMSIZ];
 
-	device_of(p, device);
-	return p->state == ENDPOINT_JOINED && strcmp(p->key, m->key) == 0 && is_alive(p->sandbox) &&
-	       if_nametoindex(device) != 0;
+	docker_gate_device(p, device);
+	return p->state == ENDPOINT_JOINED && strcmp(p->key, m->key) == 0 &&
+	       docker_gate_is_alive(p) && if_nametoindex(device) != 0;
 }
 
 static int check_container(const struct asked_container *c, struct err *e)
@@ -361,7 +293,7 @@ static int begin_join(struct work *w, const struct asked_container *c, struct er
 	if (check_container(c, e) ||
 	    docker_ports_choose(w->ports, w->n_ports, &w->publish, &w->n_publish, e))
 		return -1;
-	choose_name(&w->driver->endpoints, p, c->is.name);
+	docker_gate_choose_name(&w->driver->endpoints, p, c->is.name);
 	strcpy(p->key, w->key);
 	json_decref(p->ports);
 	p->ports = ports_json(w);
@@ -482,54 +414,4 @@ void docker_leave(struct docker_driver *d, struct docker_endpoint *p, bool forge
 	}
 	if (rc)
 		refuse(c, "a container leaves", &e);
-}
-
-/* --- what is left over --- */
-
-/* As the process sees its files; 0: as this one does. */
-static bool is_mounted(const char *key, pid_t daemon)
-{
-	char path[PATH_MAX + 32] = "";
-	struct statfs fs;
-
-	if (daemon)
-		snprintf(path, sizeof(path), "/proc/%d/root", (int)daemon);
-	strcat(path, key);
-	return statfs(path, &fs) == 0 && fs.f_type == NSFS_MAGIC;
-}
-
-/* Whether the endpoint is for docker to end: its gate stands, or it has none yet. */
-static bool is_still_there(const struct docker_driver *d, const struct docker_endpoint *p,
-			   pid_t daemon)
-{
-	if (p->busy)
-		return true;
-	if (p->state == ENDPOINT_MADE)
-		return docker_networks_find(&d->networks, p->network) != NULL;
-	return p->state == ENDPOINT_JOINED && is_alive(p->sandbox) && is_mounted(p->key, daemon);
-}
-
-static int recover_one(struct docker_driver *d, struct docker_endpoint *p, struct err *e)
-{
-	if (end_sandbox(p->sandbox, e))
-		return -1;
-	/* A join or a leave that was cut short, dockerd asks for again. */
-	if (p->state == ENDPOINT_JOINING || p->state == ENDPOINT_LEAVING)
-		return docker_endpoints_set(&d->endpoints, p, ENDPOINT_MADE, e);
-	return docker_endpoints_remove(&d->endpoints, p, e);
-}
-
-void docker_recover(struct docker_driver *d, pid_t daemon)
-{
-	struct docker_endpoint *next;
-	struct err e;
-
-	for (struct docker_endpoint *p = d->endpoints.first; p; p = next) {
-		char name[SANDBOX_NAME_SIZE];
-
-		next = p->next;
-		strcpy(name, p->sandbox);
-		if (!is_still_there(d, p, daemon) && recover_one(d, p, &e))
-			docker_driver_say("%s: it is left over: %s", name, e.text);
-	}
 }

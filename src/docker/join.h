@@ -17,11 +17,4 @@ void docker_join(struct docker_driver *d, struct docker_endpoint *p, struct dock
 void docker_leave(struct docker_driver *d, struct docker_endpoint *p, bool forget,
 		  struct docker_call *c);
 
-/*
- * Puts right what a driver before this one left (`daemon` 0), or a dockerd before that of the
- * process `daemon`: one that was killed tells nobody, and the next one ends its containers without
- * a word to the driver. Ends gates, and waits for that.
- */
-void docker_recover(struct docker_driver *d, pid_t daemon);
-
 #endif

@@ -7,6 +7,7 @@
 
 #include "docker/driver.h"
 #include "docker/join.h"
+#include "docker/recover.h"
 #include "sandbox/files/shared_trust.h"
 
 struct asked {
