@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/nearest.h"
+#include "sandbox/attach.h"
 #include "sandbox/pidfd.h"
 #include "sandbox/supervisor.h"
 
@@ -175,6 +176,18 @@ void engine_child_kill(struct engine *g)
 	/* What the child has just forked may not yet die with it. */
 	if (g->pid > 0)
 		kill(-g->pid, SIGKILL);
+}
+
+void engine_attach_configure(const struct supervisor *s, struct airlock_config *c)
+{
+	const struct attach_request *r = s->options->attach;
+
+	c->netns = r->netns;
+	c->device = r->device;
+	c->addresses = r->addresses;
+	c->mac = r->mac;
+	c->mtu = r->mtu;
+	c->door = c->door || r->n_publish > 0;
 }
 
 int engine_bare_signal(struct engine *g, int signo)

@@ -154,6 +154,12 @@ int engine_child_signal(struct engine *g, int signo);
 int engine_child_terminate(struct engine *g);
 void engine_child_kill(struct engine *g);
 
+/*
+ * configure(), of one whose network is what attach.h asks for: what of the request is the same for
+ * every such engine. What it points to lives as long as the options.
+ */
+void engine_attach_configure(const struct supervisor *s, struct airlock_config *c);
+
 /* Of one without a process: the end is that of the loop. */
 int engine_bare_signal(struct engine *g, int signo);
 int engine_bare_terminate(struct engine *g);

@@ -67,14 +67,9 @@ static int configure(struct supervisor *s, struct airlock_config *c, struct err 
 	own->netns = r->netns;
 	own->ways = WAYS_NONE;
 	s->engine.own = own;
-	c->netns = r->netns;
+	engine_attach_configure(s, c);
 	c->others = r->others;
 	c->inbound = r->inbound;
-	c->device = r->device;
-	c->addresses = r->addresses;
-	c->mac = r->mac;
-	c->mtu = r->mtu;
-	c->door = c->door || r->n_publish > 0;
 	if (netns_check(r->netns, e) || netns_claim_take(&s->dir, r->netns, e) || take_alive(s, e))
 		return -1;
 	if (r->others == AIRLOCK_OTHERS_REMOVED && netns_list_ways(r->netns, 0, own->removed, e))

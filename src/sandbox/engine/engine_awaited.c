@@ -55,7 +55,6 @@ static const struct attach_request *request_of(const struct supervisor *s)
 
 static int configure(struct supervisor *s, struct airlock_config *c, struct err *e)
 {
-	const struct attach_request *r = request_of(s);
 	struct own *own = malloc(sizeof(*own));
 
 	if (!own)
@@ -63,12 +62,7 @@ static int configure(struct supervisor *s, struct airlock_config *c, struct err 
 	*own = (struct own){
 		.events = -1, .timer = -1, .netns = -1, .folder = -1, .ways = WAYS_NONE};
 	s->engine.own = own;
-	c->netns = r->netns;
-	c->device = r->device;
-	c->addresses = r->addresses;
-	c->mac = r->mac;
-	c->mtu = r->mtu;
-	c->door = c->door || r->n_publish > 0;
+	engine_attach_configure(s, c);
 	return 0;
 }
 
