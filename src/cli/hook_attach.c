@@ -189,14 +189,9 @@ static void choose_name(const struct container *c, char out[SANDBOX_NAME_SIZE])
 
 static bool is_taken(const char *name)
 {
-	struct registry r;
 	struct err ignored;
-	int fd = registry_open(&r, false, &ignored) ? -1 : registry_open_sandbox(&r, name);
 
-	if (fd >= 0)
-		close(fd);
-	registry_close(&r);
-	return fd >= 0;
+	return registry_find(name, &ignored) == 1;
 }
 
 static void await_name(const char *name)
