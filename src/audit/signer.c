@@ -56,7 +56,10 @@ static int check_private(int dir, struct err *e)
 	struct stat st;
 
 	if (fstatat(dir, "key", &st, AT_SYMLINK_NOFOLLOW) != 0)
-		return err_set(e, "key: %s", strerror(errno));
+		return errno == ENOENT ? err_set(e, "key: it is gone, and nothing can be sealed "
+						    "without it; move the log's folder away, "
+						    "and a new one begins")
+				       : err_set(e, "key: %s", err_why(errno));
 	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 077)
 		return err_set(e,
 			       "key: others may read it; it must be a file of your own with mode "

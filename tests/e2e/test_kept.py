@@ -356,6 +356,7 @@ def test_what_a_supervisor_says_at_the_end_is_shown_by_stop(world, kept):
 def test_a_user_without_a_home(world, sandgate):
     """As many a service's: nothing that needs a place to be kept is in its way."""
     home = {"HOME": "/nonexistent", "PATH": "/usr/bin:/bin"}
+    world.machine.run(["rm", "-rf", "/var/tmp/sandgate-1000"])
     name = sandgate.new_name()
     run = ["run", "--name", name, "--net", "none", "--", "sh", "-c", "echo x >>~/f; wc -l <~/f"]
     assert sandgate(*run, env=home).out == "1\n"

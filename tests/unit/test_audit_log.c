@@ -103,6 +103,20 @@ static void a_name_that_is_no_name_is_refused(void **state)
 	folder_remove(&f);
 }
 
+static void a_log_whose_key_is_gone_is_refused(void **state)
+{
+	struct folder f = folder_make();
+	struct err e;
+
+	audit_log_close(log_open(&f, &options));
+	assert_int_equal(unlinkat(f.fd, "key", 0), 0);
+	assert_null(audit_log_open(f.fd, &options, &e));
+	assert_string_equal(e.text, "audit log: key: it is gone, and nothing can be sealed without "
+				    "it; move the log's folder away, and a new one begins");
+	assert_int_not_equal(faccessat(f.fd, "key", F_OK, 0), 0);
+	folder_remove(&f);
+}
+
 static void a_key_that_others_may_read_is_refused(void **state)
 {
 	struct folder f = folder_make();
@@ -473,6 +487,7 @@ int main(void)
 		cmocka_unit_test(entries_are_kept_over_openings),
 		cmocka_unit_test(a_log_keeps_its_origin),
 		cmocka_unit_test(a_name_that_is_no_name_is_refused),
+		cmocka_unit_test(a_log_whose_key_is_gone_is_refused),
 		cmocka_unit_test(a_key_that_others_may_read_is_refused),
 		cmocka_unit_test(one_writer_at_a_time),
 		cmocka_unit_test(entries_are_canonical),
