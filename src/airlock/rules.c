@@ -48,7 +48,13 @@
 #include "airlock/rules_text.h"
 
 /*
- * `ether type` is not left to be implied: it is what tells a tagged frame from a bare one. And
+ * `ether type` is not left to be implied: it is what tells a tagged frame from a bare one. What the
+ * kernel takes the frame for is `meta protocol`: BPF can make the two differ (bpf_skb_change_proto,
+ * bpf_redirect_peer), and addresses would be read where there are others.
+ */
+#define OF(kind) "meta protocol " kind " ether type " kind
+
+/*
  * `ip saddr` stands before `tproxy ip`, or nft finds conflicting protocols.
  *
  * A line begins with a digit or a letter for each thing without which it is left out: 6, IPv6; G, a
@@ -64,16 +70,15 @@ static const char *const rules[] = {
 	"counter name frames",
 	"ether saddr != " MAC " counter name noise drop",
 	"meta mark set " TEXT(AIRLOCK_MARK_SEEN),
-	"ether type ip meta pkttype host ip saddr " ALL4
-	" ip daddr != { 0.0.0.0/8, 127.0.0.0/8, 224.0.0.0/4, 255.255.255.255 } accept",
-	"6ether type ip6 meta pkttype host ip6 saddr " ALL6
-	" ip6 daddr != { ::/127, fe80::/10, ff00::/8 } accept",
-	"ether type arp arp operation { request, reply } arp saddr ip { 0.0.0.0, " SANDBOX4
-	" } accept",
-	"6ether type ip6 ip6 saddr { ::, fe80::/10, " SANDBOX6 " } " NEIGHBOUR " accept",
-	"Gether type ip ip saddr { 0.0.0.0, " SANDBOX4 " } ip daddr { 255.255.255.255, " GATE4
-	" } udp sport 68 udp dport 67 accept",
-	"6Gether type ip6 ip6 saddr { ::, fe80::/10 } " SOLICIT " accept",
+	OF("ip") " meta pkttype host ip saddr " ALL4
+		 " ip daddr != { 0.0.0.0/8, 127.0.0.0/8, 224.0.0.0/4, 255.255.255.255 } accept",
+	"6" OF("ip6") " meta pkttype host ip6 saddr " ALL6
+		      " ip6 daddr != { ::/127, fe80::/10, ff00::/8 } accept",
+	OF("arp") " arp operation { request, reply } arp saddr ip { 0.0.0.0, " SANDBOX4 " } accept",
+	"6" OF("ip6") " ip6 saddr { ::, fe80::/10, " SANDBOX6 " } " NEIGHBOUR " accept",
+	"G" OF("ip") " ip saddr { 0.0.0.0, " SANDBOX4 " } ip daddr { 255.255.255.255, " GATE4
+		     " } udp sport 68 udp dport 67 accept",
+	"6G" OF("ip6") " ip6 saddr { ::, fe80::/10 } " SOLICIT " accept",
 	"counter name noise",
 	"}",
 	"}",

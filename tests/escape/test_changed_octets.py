@@ -87,7 +87,8 @@ def attacked(world, sandgate):
 
 @pytest.mark.parametrize("first", ["", "GET / HTTP/1.1\r\nHost: good.example.com\r\n\r\n"], ids=["first", "kept"])
 def test_a_request_that_changes_when_it_was_judged(attacked, first):
-    recorder, done = attacked(80, f'try_often(b"GET / HTTP/1.1\\r\\nHost: good.example.com\\r\\n\\r\\n", {first.encode()!r})')
+    request = b"GET / HTTP/1.1\r\nHost: good.example.com\r\n\r\n"
+    recorder, done = attacked(80, f"try_often({request!r}, {first.encode()!r})")
     assert done.json["tries"] > 10
     assert recorder.names() == {GOOD}
 
