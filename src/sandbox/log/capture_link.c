@@ -446,9 +446,9 @@ void capture_link_serve(struct supervisor *s)
 
 /* ---- the end of the sandbox ---- */
 
-static void await_end(struct supervisor *s)
+static void await_end(struct supervisor *s, int64_t wait_ms)
 {
-	mono_t until = mono_add_ms(mono_now(), CAPTURE_END_MS);
+	mono_t until = mono_add_ms(mono_now(), wait_ms);
 	struct capture_link *c = &s->capture;
 	int64_t left;
 
@@ -464,11 +464,14 @@ void capture_link_close(struct supervisor *s)
 {
 	struct capture_link *c = &s->capture;
 
-	if (capture_link_is_on(c)) {
+	if (capture_link_is_on(c))
 		capture_link_stop(c, "sandbox-ended", "");
-		await_end(s);
-	} else if (c->events >= 0) {
-		await_end(s);
+	if (c->events >= 0)
+		await_end(s, CAPTURE_END_MS);
+	/* One that hangs has written something: it is hashed, and both ends are in the audit log. */
+	if (capture_link_is_on(c)) {
+		process_link_kill(&c->recorder.process);
+		await_end(s, CAPTURE_HANG_MS);
 	}
 	capture_recorder_free(&c->recorder);
 	/* One that was made for a sandbox that has not started. */

@@ -17,6 +17,8 @@ struct supervisor;
 
 enum {
 	CAPTURE_END_MS = 30000, /* at the end of a sandbox: for the last frames, and the hashes */
+	CAPTURE_HANG_MS =
+		5000, /* and then, when the recorder hung: for the hashes of what it wrote */
 };
 
 struct capture_link {
