@@ -17,8 +17,9 @@
 
 #include "docker/recover.h"
 #include "sandbox/files/shared_trust.h"
+#include "sandbox/own_socket.h"
 
-enum { BACKLOG = 128, TIMERS = 8, SYSTEMD_FD = 3 };
+enum { TIMERS = 8, SYSTEMD_FD = 3 };
 
 void docker_driver_say(const char *fmt, ...)
 {
@@ -76,8 +77,7 @@ static bool someone_listens(const struct sockaddr_un *a)
 static int listen_at(const char *path, struct err *e)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
-	mode_t mask;
-	int fd, rc;
+	int fd;
 
 	if (strlen(path) >= sizeof(a.sun_path))
 		return err_set(e, "%s: the path is too long for a socket", path);
@@ -89,13 +89,8 @@ static int listen_at(const char *path, struct err *e)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return err_set(e, "a socket: %s", err_why(errno));
-	mask = umask(077);
-	rc = bind(fd, (struct sockaddr *)&a, sizeof(a)) || listen(fd, BACKLOG) ? -errno : 0;
-	umask(mask);
-	if (rc == 0)
-		return fd;
-	close(fd);
-	return err_set(e, "%s: %s", path, err_why(-rc));
+	fd = own_socket_listen(fd, &a);
+	return fd < 0 ? err_set(e, "%s: %s", path, err_why(-fd)) : fd;
 }
 
 /* --- the loop --- */

@@ -8,6 +8,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "sandbox/own_socket.h"
+
 enum { BACKLOG = 4 };
 
 static int type_of(enum frames_kind kind)
@@ -41,22 +43,13 @@ static bool is_left_over(const struct sockaddr_un *a, enum frames_kind kind)
 	       errno == ECONNREFUSED;
 }
 
-static int bind_own(int fd, const struct sockaddr_un *a)
-{
-	mode_t mask = umask(0177);
-	int r = bind(fd, (const struct sockaddr *)a, sizeof(*a)) < 0 ? -errno : 0;
-
-	umask(mask);
-	return r;
-}
-
 static int bind_at(int fd, const struct sockaddr_un *a, enum frames_kind kind)
 {
-	int r = bind_own(fd, a);
+	int r = own_socket_bind(fd, a, 0600);
 
 	if (r != -EADDRINUSE || !is_left_over(a, kind))
 		return r;
-	return unlink(a->sun_path) < 0 ? -errno : bind_own(fd, a);
+	return unlink(a->sun_path) < 0 ? -errno : own_socket_bind(fd, a, 0600);
 }
 
 static int refuse(const char *path, int error, struct err *e)

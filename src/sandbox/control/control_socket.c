@@ -5,11 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { BACKLOG = 128 };
+#include "sandbox/own_socket.h"
 
 static const struct {
 	const char *name;
@@ -31,19 +30,12 @@ static struct sockaddr_un address_in(int dir, enum control_socket_kind kind)
 int control_socket_listen(int dir, enum control_socket_kind kind)
 {
 	struct sockaddr_un a = address_in(dir, kind);
-	int fd = socket(AF_UNIX, sockets[kind].type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), rc;
-	mode_t mask;
+	int fd = socket(AF_UNIX, sockets[kind].type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (fd < 0)
 		return -errno;
 	unlinkat(dir, sockets[kind].name, 0);
-	mask = umask(077);
-	rc = bind(fd, (struct sockaddr *)&a, sizeof(a)) || listen(fd, BACKLOG) ? -errno : 0;
-	umask(mask);
-	if (rc == 0)
-		return fd;
-	close(fd);
-	return rc;
+	return own_socket_listen(fd, &a);
 }
 
 int control_socket_connect(int dir, enum control_socket_kind kind)
