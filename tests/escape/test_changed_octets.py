@@ -89,7 +89,7 @@ def attacked(world, sandgate):
 def test_a_request_that_changes_when_it_was_judged(attacked, first):
     request = b"GET / HTTP/1.1\r\nHost: good.example.com\r\n\r\n"
     recorder, done = attacked(80, f"try_often({request!r}, {first.encode()!r})")
-    assert done.json["tries"] > 10
+    assert done.json["tries"] > 2
     assert recorder.names() == {GOOD}
 
 
@@ -102,7 +102,7 @@ except ssl.SSLWantReadError:
     pass
 try_often(out.read())
 """)
-    assert done.json["tries"] > 10
+    assert done.json["tries"] > 2
     assert recorder.names() == {GOOD}
 
 

@@ -5,7 +5,6 @@ waits for it, and what the capture lacks is counted, in the capture and in the a
 import os
 import signal
 import struct
-from contextlib import contextmanager
 
 import pytest
 
@@ -13,6 +12,7 @@ import frames as f
 from internet.services import echo_udp
 from pcap_rig import Captures, await_entries, echo, entries
 from program import Kept, descendants, read_proc, wait_until
+from test_hidden_frames import stopped
 from test_pcap import recorder_of
 
 PORT, MANY, LONG = 4007, 6000, 9000  # more than the ring holds
@@ -29,15 +29,6 @@ def captured(world, sandgate, needs):
     assert sandgate("pcap", Captured.box.name, Captured.captures.path()).ok
     echo(Captured.box, Captured.far, PORT, "before")
     return Captured
-
-
-@contextmanager
-def standing_still(pid):
-    os.kill(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(pid, signal.SIGCONT)
 
 
 def flood(box):
@@ -64,7 +55,7 @@ def dropped_by(file):
 @pytest.mark.engines(usual=["bwrap"])
 def test_what_is_lost_is_counted(sandgate, captured):
     box, far, captures = captured.box, captured.far, captured.captures
-    with standing_still(recorder_of(box)):
+    with stopped(recorder_of(box)):
         flood(box)
         wait_until(lambda: box.egress()["frames"]["noise"] >= MANY, what="the count of the frames")
         echo(box, far, PORT, "as ever")

@@ -219,8 +219,11 @@ static inline int rig_listen(const char *addr, uint16_t *port)
 	return fd;
 }
 
-/* Two ends of a TCP connection over loopback, the second one non-blocking. */
-static inline void rig_pair(int out[2])
+/*
+ * Two ends of a TCP connection over loopback, the second one non-blocking. With `octets`, room for about
+ * so many on the way to the first, from the start; 0: as usual.
+ */
+static inline void rig_pair_with_room(int out[2], int octets)
 {
 	struct sockaddr_storage ss;
 	socklen_t n = sizeof(ss);
@@ -229,10 +232,19 @@ static inline void rig_pair(int out[2])
 
 	assert_int_equal(getsockname(l, (struct sockaddr *)&ss, &n), 0);
 	out[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (octets)
+		setsockopt(out[0], SOL_SOCKET, SO_RCVBUF, &octets, sizeof(octets));
 	assert_int_equal(connect(out[0], (struct sockaddr *)&ss, n), 0);
 	out[1] = accept4(l, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	assert_true(out[1] >= 0);
+	if (octets)
+		setsockopt(out[1], SOL_SOCKET, SO_SNDBUF, &octets, sizeof(octets));
 	close(l);
+}
+
+static inline void rig_pair(int out[2])
+{
+	rig_pair_with_room(out, 0);
 }
 
 /*

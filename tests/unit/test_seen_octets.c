@@ -59,25 +59,6 @@ static void write_request(uint8_t *to, char fill)
 	memcpy(to + HEAD - strlen(ends), ends, strlen(ends));
 }
 
-/* A connection that takes little before its far end reads: its window is small from the start. */
-static void make_narrow_pair(int out[2])
-{
-	static const int little = 4096;
-	struct sockaddr_storage ss;
-	socklen_t n = sizeof(ss);
-	uint16_t port = 0;
-	int l = rig_listen("127.0.0.1", &port);
-
-	assert_int_equal(getsockname(l, (struct sockaddr *)&ss, &n), 0);
-	out[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	assert_int_equal(setsockopt(out[0], SOL_SOCKET, SO_RCVBUF, &little, sizeof(little)), 0);
-	assert_int_equal(connect(out[0], (struct sockaddr *)&ss, n), 0);
-	out[1] = accept4(l, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-	assert_true(out[1] >= 0);
-	assert_int_equal(setsockopt(out[1], SOL_SOCKET, SO_SNDBUF, &little, sizeof(little)), 0);
-	close(l);
-}
-
 /* A flow to a server that does not read yet. */
 static struct rig_flow open_narrow(void)
 {
@@ -87,7 +68,7 @@ static struct rig_flow open_narrow(void)
 	rig_begin(&rig, policy);
 	rig_bind(&rig, "good.example.com", "93.184.0.1");
 	f = rig_open(&rig, "93.184.0.1", 80);
-	make_narrow_pair(world);
+	rig_pair_with_room(world, 4096);
 	loop_close(rig.gate->loop, &f.flow->out.watch);
 	close(f.server);
 	f.server = world[0];
