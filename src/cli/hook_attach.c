@@ -19,7 +19,6 @@
 #include "sandbox/engine/netns_claim.h"
 #include "sandbox/engine/netns_number.h"
 #include "sandbox/files/resolver_place.h"
-#include "sandbox/pidfd.h"
 #include "sandbox/settings/trusted_file.h"
 
 /* The sandbox of the container's last run may still be ending. */
@@ -32,7 +31,8 @@ struct container {
 	struct trusted_text config; /* config.json */
 	struct oci_network network;
 	int netns;
-	int alive; /* pidfd of the process that the network ends with */
+	int process; /* pidfd of its first one: a number may be another's when that has ended */
+	int alive;   /* and of the one that the network ends with, which may be the same */
 };
 
 static int read_config(struct container *c, struct err *e)
@@ -77,22 +77,17 @@ static int open_other(struct container *c, struct err *e)
 
 static int open_network(struct container *c, struct err *e)
 {
-	int own = -1;
-
 	if (c->network.kind == OCI_NETWORK_HOST)
 		return err_set(e,
 			       "--network host: the container has the network of the host, which "
 			       "no gate can hold; take --network none");
-	c->netns = netns_open_pid(c->state->pid, &own, e);
-	if (c->netns < 0)
+	c->netns = netns_open_pid(c->state->pid, &c->process, e);
+	if (c->netns < 0 || netns_check(c->netns, e))
 		return -1;
-	if (c->network.kind == OCI_NETWORK_OWN)
-		c->alive = own;
-	else
-		close(own);
-	if (netns_check(c->netns, e))
-		return -1;
-	return c->alive >= 0 ? 0 : open_other(c, e);
+	if (c->network.kind != OCI_NETWORK_OWN)
+		return open_other(c, e);
+	c->alive = fcntl(c->process, F_DUPFD_CLOEXEC, 0);
+	return c->alive >= 0 ? 0 : err_set(e, "its first process: %s", err_why(errno));
 }
 
 static int look(struct container *c, struct err *e)
@@ -109,6 +104,8 @@ static void forget(struct container *c)
 	free(c->config.p);
 	if (c->netns >= 0)
 		close(c->netns);
+	if (c->process >= 0)
+		close(c->process);
 	if (c->alive >= 0)
 		close(c->alive);
 }
@@ -138,17 +135,12 @@ static int check_same_policy(const char *name, const struct policy *p, struct er
 static int check_comer(const struct container *c, struct err *e)
 {
 	struct netns_watch w;
-	int own, netns = netns_open_pid(c->state->pid, &own, e), rc;
+	int rc = netns_watch_open(c->netns, &w, e);
 
-	if (netns < 0)
-		return -1;
-	rc = netns_watch_open(netns, &w, e);
 	if (rc == 0) {
-		rc = netns_number_check(&w.ask, netns, own, e);
+		rc = netns_number_check(&w.ask, c->netns, c->process, e);
 		netns_watch_close(&w);
 	}
-	close(netns);
-	close(own);
 	return rc < 0 ? -1 : 0;
 }
 
@@ -234,14 +226,10 @@ static int attach(const struct container *c, const struct sources *sources,
 static int place_trust(const struct container *c, const char *name, struct err *e)
 {
 	char root[PATH_MAX];
-	struct trust_target t = {.root = root};
+	struct trust_target t = {.root = root, .process = c->process};
 	struct trust_placed placed;
-	_cleanup_fd_ int process = pidfd_open_child(c->state->pid);
 	int rc;
 
-	if (process < 0)
-		return err_set(e, "its first process: %s", err_why(errno));
-	t.process = process;
 	rc = oci_root_parse(trusted_span(&c->config), root, e)
 		     ? -1
 		     : container_trust_place(name, &t, &placed, e);
@@ -278,7 +266,7 @@ static int attach_with(const struct container *c, const struct sources *sources,
 
 int hook_attach(const struct oci_state *s, struct err *e)
 {
-	struct container c = {.state = s, .netns = -1, .alive = -1};
+	struct container c = {.state = s, .netns = -1, .process = -1, .alive = -1};
 	struct sources sources;
 	int rc = look(&c, e);
 

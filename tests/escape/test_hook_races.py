@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""podman's hook, and a container that is gone in the middle of it, or whose number is another's by then."""
+
+import json
+import threading
+import time
+
+import pytest
+
+from internet.netns import Place
+from program import read_proc, wait_until
+
+pytestmark = pytest.mark.parametrize("person", ["root"])
+# Before it is looked at, while its gate is made, and when that is done; not asserted, but all are met.
+MOMENTS_MS = (0, 5, 10, 20, 30, 40, 60, 90)
+
+
+class Container:
+    """As a runtime shows it to a hook: a process in namespaces of its own, and its bundle."""
+
+    def __init__(self, world):
+        self.machine, self.folder = world.machine, world.machine.new_work("root")
+        config = {"ociVersion": "1.0.2", "root": {"path": f"{self.folder}/root"}, "mounts": [],
+                  "process": {"args": ["x"], "cwd": "/"},
+                  "linux": {"namespaces": [{"type": "network"}, {"type": "mount"}]}}
+        self.machine.run(f"mkdir -p {self.folder}/root/etc", "root").check_returncode()
+        self.machine.write(f"{self.folder}/config.json", json.dumps(config), "root")
+        self.process = self.machine.popen(["unshare", "-n", "-m", "sleep", "1000"], "root")
+        wait_until(lambda: read_proc(self.process.pid, "comm").strip() == "sleep", what="the container")
+        self.place = Place.of_process(self.process.pid)
+
+    def state(self, pid=None, **annotations):
+        return json.dumps({"ociVersion": "1.0.2", "id": f"race{self.process.pid}", "pid": pid or self.process.pid,
+                           "bundle": self.folder, "status": "creating",
+                           "annotations": {f"sandgate.{key}": value for key, value in annotations.items()}})
+
+    def devices(self):
+        return self.place.run(["ip", "-o", "link"]).stdout.count("\n")
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def close(self):
+        if self.process.poll() is None:
+            self.kill()
+        self.place.close()
+
+
+@pytest.fixture
+def container(world):
+    made = []
+
+    def make():
+        made.append(Container(world))
+        return made[-1]
+    yield make
+    for one in made:
+        one.close()
+
+
+def test_one_that_exits_in_the_middle(sandgate, container):
+    """The hook refuses, or its gate ends with the container: nothing stays of either."""
+    refused = 0
+    for ms in MOMENTS_MS:
+        one = container()
+        killer = threading.Thread(target=lambda: (time.sleep(ms / 1000), one.kill()))
+        killer.start()
+        done = sandgate("oci-hook", input=one.state(policy="deny"))
+        killer.join()
+        assert done.ok or (done.status == 125 and "sandgate: " in done.err), done
+        refused += not done.ok
+        wait_until(lambda: sandgate.json("ls") == [], what="the end of its sandbox")
+        wait_until(lambda: one.devices() == 1, what="the end of its link")
+    assert refused
+
+
+def test_a_number_that_is_another_s(world, sandgate, container):
+    """Of a process of the host's, and of nobody: the machine's own network is touched by neither."""
+    one, before = container(), world.machine.run(["ip", "-o", "link"], "root").stdout
+    other = world.machine.popen(["sleep", "1000"], "root")
+    try:
+        done = sandgate("oci-hook", input=one.state(other.pid, policy="deny"))
+        assert done.status == 125 and "network namespace of sandgate itself" in done.err, done
+    finally:
+        other.kill()
+        other.wait()
+    done = sandgate("oci-hook", input=one.state(other.pid, policy="deny"))
+    assert done.status == 125 and "no process of that number" in done.err, done
+    assert world.machine.run(["ip", "-o", "link"], "root").stdout == before and sandgate.json("ls") == []
