@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 #include "cli/known.h"
@@ -21,6 +24,7 @@ struct wanted {
 	struct machine_options machine;
 	uint8_t mac[6];
 	struct pcap_words pcap;
+	char cwd[PATH_MAX]; /* of one in the background: the person's */
 };
 
 /* --- the options --- */
@@ -135,9 +139,31 @@ static int run(const struct wanted *w, int ready)
 	return status;
 }
 
+/* Paths of options, and the project, are looked for from where the person is, as in the foreground. */
 static int be_supervisor(void *ctx, int ready)
 {
-	return run(ctx, ready);
+	const struct wanted *w = ctx;
+	struct err e;
+
+	if (chdir(w->cwd) < 0) {
+		err_set(&e, "cannot go back to %s: %s", w->cwd, err_why(errno));
+		return cli_fail(EXIT_SANDGATE, &e);
+	}
+	return run(w, ready);
+}
+
+static int start_in_background(struct wanted *w)
+{
+	struct err e;
+	int status;
+
+	if (!getcwd(w->cwd, sizeof(w->cwd))) {
+		err_set(&e, "cannot find the working directory: %s; start it in another",
+			err_why(errno));
+		return cli_fail(EXIT_SANDGATE, &e);
+	}
+	status = background_start(be_supervisor, w, &e);
+	return *e.text ? cli_fail(status, &e) : status;
 }
 
 static int check_name(const char *name, struct err *e)
@@ -157,14 +183,10 @@ static int check_name(const char *name, struct err *e)
 static int start(struct wanted *w)
 {
 	struct err e;
-	int status;
 
 	if (check_name(w->a->words[0], &e))
 		return cli_fail(EXIT_SANDGATE, &e);
-	if (!args_has(w->a, VM_NET_BACKGROUND))
-		return run(w, 0);
-	status = background_start(be_supervisor, w, &e);
-	return *e.text ? cli_fail(status, &e) : status;
+	return args_has(w->a, VM_NET_BACKGROUND) ? start_in_background(w) : run(w, 0);
 }
 
 int cmd_vm_net(const struct args *a)

@@ -216,6 +216,20 @@ def test_a_background_one_ends_when_it_is_stopped(world, sandgate):
     assert name not in [row["name"] for row in sandgate.json("ls")]
 
 
+def test_a_background_one_looks_from_where_it_was_started(world, sandgate):
+    """For its socket, and for the project, whose file is confirmed as anywhere."""
+    name, folder = sandgate.new_name(), world.machine.new_work("dev")
+    world.machine.write(f"{folder}/sandgate.yaml", "network: deny\nallow: [api.example.com]\n", "dev")
+    words = "--background", "--stream", "link", name
+    asked = vm_net(sandgate, *words, cwd=folder)
+    assert asked.status == 2 and "sandgate.yaml" in asked.err, asked
+    done = vm_net(sandgate, "--yes", *words, cwd=folder)
+    assert done.ok and world.machine.exists(f"{folder}/link"), done
+    assert sandgate.json("egress", name)["policy"] == "allow: api.example.com (deny)"
+    assert sandgate("stop", name).ok
+    assert not world.machine.exists(f"{folder}/link")
+
+
 # QEMU of sandgate's.
 
 def qemu(sandgate, *options, words=(), **more):
