@@ -99,7 +99,8 @@ class _Frames(Machine):
 
     def start(self, box, agent):
         path = f"{box.cwd}/.{box.name}"
-        done = box.sandgate("vm-net", *box.options, "--background", f"--{self.kind}", path, box.name)
+        done = box.sandgate("vm-net", *box.options, "--background", f"--{self.kind}", path, box.name,
+                            cwd=box.cwd)
         assert done.ok, done
         return self._go_on(box, emulated(*self.netdev(path), goes_on=self._saved()))
 
