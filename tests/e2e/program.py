@@ -318,7 +318,7 @@ class Box:
             except BrokenPipeError:
                 pass
             try:
-                self.process.wait(HANGS)
+                self.process.wait(5)
             except subprocess.TimeoutExpired:
                 for pid in [self.process.pid, *descendants(self.process.pid)]:
                     try:

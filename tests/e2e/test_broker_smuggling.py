@@ -104,7 +104,7 @@ class Loopback:
             process.terminate()
         for process in self._running:
             try:
-                process.wait(60)
+                process.wait(10)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()

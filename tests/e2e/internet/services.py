@@ -54,7 +54,7 @@ class Service:
         if self._process.poll() is None:
             self._process.terminate()
             try:
-                self._process.wait(60)
+                self._process.wait(5)
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
