@@ -52,7 +52,8 @@ class Captured:
         seen = self.captures.frames(self.captures.path())
         assert b"still here".hex() in [frame["data.data"] for frame in seen]
         told = Counter(frame.comment for frame in seen)
-        assert {why: told[f"noise: {why}"] for why in noise} == noise, told
+        # The kernels of both ends speak as well, of their own accord.
+        assert all(told[f"noise: {why}"] >= many for why, many in noise.items()), told
 
 
 @pytest.fixture
