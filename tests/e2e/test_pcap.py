@@ -66,7 +66,7 @@ def test_the_first_frame_is_there_and_the_file_is_the_owners(sandgate, captures,
     assert done.ok, done
     captures.assert_private(path)
     frames = captures.frames(path)
-    sent = [one for one in frames if one["data.data"] == b"first-of-all".hex() and one.from_sandbox
+    sent = [one for one in frames if one["udp.payload"] == b"first-of-all".hex() and one.from_sandbox
             and not one["icmp.type"]]
     assert len(sent) == 1 and sent[0]["ip.dst"] == far and sent[0].comment == f"allow: {far}:4007/udp"
     times = [float(one["frame.time_epoch"]) for one in frames]
@@ -405,7 +405,7 @@ report(n=n)
     echo(one, far, 4007, "after")
     sent = stream.wait().json["n"]
     frames = captures.frames(captures.path(), where=f"udp && ip.addr == {far}")
-    seen = [bytes.fromhex(x["data.data"]).decode() for x in frames]
+    seen = [bytes.fromhex(x["udp.payload"]).decode() for x in frames]
     assert "within" in seen and "before" not in seen and "after" not in seen
     for from_sandbox in True, False:
         numbers = [int(word) for word, x in zip(seen, frames) if word.isdigit() and x.from_sandbox == from_sandbox]
@@ -467,7 +467,7 @@ def test_a_capture_goes_on_past_a_gate_that_dies(sandgate, captures, far):
     echo(box, far, 4007, "after")
     assert box.stop().ok
     frames = captures.frames(captures.path(), where=f"udp && ip.addr == {far}")
-    assert [bytes.fromhex(x["data.data"]).decode() for x in frames] == ["before"] * 2 + ["after"] * 2
+    assert [bytes.fromhex(x["udp.payload"]).decode() for x in frames] == ["before"] * 2 + ["after"] * 2
     assert {x.comment for x in frames} == {f"allow: {far}:4007/udp"}
 
 
@@ -483,7 +483,7 @@ def test_a_recorder_that_dies_ends_the_capture_alone(sandgate, captures, far):
     segment, = entries(sandgate, box.name, "sandgate.pcap.segment")
     assert stop["why"] == "recorder-ended" and segment["sha256"] == captures.sha256(captures.path())
     # Whole blocks, up to where it was ended.
-    assert "before" in [bytes.fromhex(x["data.data"]).decode() for x in captures.frames(captures.path(), where="udp.port == 4007")]
+    assert "before" in [bytes.fromhex(x["udp.payload"]).decode() for x in captures.frames(captures.path(), where="udp.port == 4007")]
     assert sandgate("pcap", box.name, captures.path("again")).ok
     echo(box, far, 4007, "again")
     assert box.stop().ok and captures.comments(captures.path("again"), where="udp.port == 4007")

@@ -41,7 +41,7 @@ def test_it_is_not_seen_from_inside(sandgate, captures, far):
         return [line for line in text.splitlines() if not line.strip().isdigit()]
     assert steady(before.out) == steady(after.out)
     assert sandgate("pcap", "--stop", box.name).ok
-    assert "captured".encode().hex() in [x["data.data"] for x in captures.frames(captures.path())]
+    assert "captured".encode().hex() in [x["udp.payload"] for x in captures.frames(captures.path())]
 
 
 def test_its_file_is_out_of_reach(sandgate, captures, far):
@@ -55,7 +55,7 @@ def test_its_file_is_out_of_reach(sandgate, captures, far):
     assert not got.ok
     assert sandgate("pcap", "--stop", box.name).ok
     captures.assert_private(captures.path())
-    assert "captured".encode().hex() in [x["data.data"] for x in captures.frames(captures.path())]
+    assert "captured".encode().hex() in [x["udp.payload"] for x in captures.frames(captures.path())]
 
 
 def test_a_flood_ends_at_the_limit(sandgate, captures, far):

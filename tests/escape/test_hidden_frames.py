@@ -124,5 +124,5 @@ def test_a_frame_that_no_rule_has_seen_goes_nowhere(world, sandgate, attacked, n
     assert box.gate_pid == gate
     echo(box, attacked.four, PORT, "still here")
     assert sandgate("pcap", "--stop", box.name).ok
-    seen = [frame["data.data"] for frame in captures.frames(captures.path())]
+    seen = [frame["udp.payload"] for frame in captures.frames(captures.path())]
     assert b"still here".hex() in seen and b"escape".hex() not in seen

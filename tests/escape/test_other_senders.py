@@ -50,7 +50,7 @@ class Captured:
         assert box.gate_pid == self.gate
         assert self.sandgate("pcap", "--stop", box.name).ok
         seen = self.captures.frames(self.captures.path())
-        assert b"still here".hex() in [frame["data.data"] for frame in seen]
+        assert b"still here".hex() in [frame["udp.payload"] for frame in seen]
         told = Counter(frame.comment for frame in seen)
         # The kernels of both ends speak as well, of their own accord.
         assert all(told[f"noise: {why}"] >= many for why, many in noise.items()), told

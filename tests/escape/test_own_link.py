@@ -134,4 +134,4 @@ def test_offloads_that_lie(world, sandgate, link, needs):
     assert {p.destination for p in world.left_the_host(dns=True)} <= {link.listed}
     assert link.box.gate_pid == gate
     assert sandgate("pcap", "--stop", link.box.name).ok
-    assert b"still here".hex() in [frame["data.data"] for frame in captures.frames(captures.path())]
+    assert b"still here".hex() in [frame["udp.payload"] for frame in captures.frames(captures.path())]

@@ -69,7 +69,7 @@ def test_what_is_lost_is_counted(sandgate, captured):
     noise = sum(one.comment.startswith("noise") for one in seen)
     assert noise < MANY <= noise + told["dropped"]
     assert dropped_by(captures.machine.place.call(lambda: open(captures.path(), "rb").read())) == told["dropped"]
-    assert {b"before".hex(), b"after".hex()} <= {one["data.data"] for one in seen}
+    assert {b"before".hex(), b"after".hex()} <= {one["udp.payload"] for one in seen}
     row, = sandgate.json("audit", "verify", box.name)
     assert row["holds"] and entries(sandgate, box.name, "sandgate.pcap.stop")[0]["why"] == "asked"
 
