@@ -228,11 +228,17 @@ class Box:
     def curl(self, url, *more, timeout=HANGS):
         return self.run(["curl", "-sS", "-m", str(timeout), *more, url])
 
-    def bring(self, name, octets):
-        """A program into the working directory: an engine may have a file system of its own."""
+    def bring(self, name, octets, mode=755):
+        """A file into the working directory: an engine may have a file system of its own."""
         data = base64.b64encode(octets).decode()
-        got = self.run(["sh", "-c", 'base64 -d >"$0" && chmod 755 "$0"', name], input=data)
+        got = self.run(["sh", "-c", 'base64 -d >"$0" && chmod "$1" "$0"', name, str(mode)], input=data)
         assert got.ok, got
+
+    def needs(self, *programs):
+        """The test is skipped, with the reason, where the engine's own file system has not these."""
+        for name in programs:
+            if not self.run(f"command -v {name}").ok:
+                self.engine.cannot(f"has no {name} in its file system")
 
     def on_link(self, **what):
         """send=frames, hear=seconds: by the agent, on the sandbox's own link. (own address, frames)."""

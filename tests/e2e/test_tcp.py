@@ -429,7 +429,8 @@ def test_ssh_with_the_port_listed(world, sandgate, needs):
     needs("/usr/sbin/sshd", "ssh")
     address = named(world, "git.example.com", 22)
     server = Ssh(world, address)
-    box = sandgate.box("--only", "git.example.com:22", files={"key": server.private_key})
+    box = sandgate.box("--only", "git.example.com:22")
+    box.bring("key", server.private_key.encode(), mode=600)
     options = "-i key -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR"
     got = box.run(f"ssh {options} dev@git.example.com 'id -un; head -c 3000000 /dev/zero' | wc -c")
     assert got.out.strip() == str(3000000 + 4), got
@@ -441,6 +442,7 @@ def test_postgresql_by_name(world, sandgate, needs):
     address = named(world, "db.example.com", 5432)
     Postgres(world, address)
     box = sandgate.box("--only", "db.example.com:5432")
+    box.needs("psql")
     got = box.run("psql -h db.example.com -U postgres -Atc \"select count(*) from generate_series(1,100000)\"")
     assert got.out == "100000\n", got
 
@@ -450,6 +452,7 @@ def test_redis_by_name(world, sandgate, needs):
     address = named(world, "cache.example.com", 6379)
     Redis(world, address)
     box = sandgate.box("--only", "cache.example.com:6379")
+    box.needs("redis-cli")
     assert box.run("redis-cli -h cache.example.com set a 1; redis-cli -h cache.example.com get a").out == "OK\n1\n"
 
 
