@@ -125,4 +125,4 @@ def test_an_open_connection_does_not_hold_up_the_end(world, sandgate):
     world.tcp(address, 7000, idle)
     done = sandgate.run("--only", f"{address}:7000", command=[
         "python3", "-c", "import socket; socket.create_connection(('" + address + "', 7000))"])
-    assert done.ok and done.seconds < 30, done
+    assert done.ok and done.seconds < 5, done
