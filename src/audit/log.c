@@ -22,7 +22,10 @@
  * Lines stay in memory until they are sealed. After a sync that failed nobody knows which pages
  * reached the disk (the kernel may drop them and report it once), so everything after the edge is
  * then written again. An append that does not fit is taken back: the file is cut to where it was,
- * before anything else is written.
+ * before anything else is written, and at the latest by the next commit.
+ *
+ * Nor does anybody know, after an edge could not be put to its end, which of the two is there. Until
+ * it can be put nothing that it may speak of is touched, and nothing is written behind it.
  */
 #include "audit/log.h"
 
@@ -57,9 +60,9 @@ static int sync_file(const struct audit_log *l, int fd)
 static int flush_entries(struct audit_log *l)
 {
 	const struct span lines = span_of(l->pending.lines, l->pending.n);
-	int r = cut_overhang(l);
+	int r = 0;
 
-	if (r == 0 && l->rewrite)
+	if (l->rewrite)
 		r = disk_write_at(l->segment_fd, lines, l->octets - lines.n);
 	if (r < 0)
 		return r;
@@ -94,6 +97,17 @@ static struct edge next_edge(const struct audit_log *l)
 	return edge;
 }
 
+static int flush(struct audit_log *l)
+{
+	int r = l->flushed ? 0 : flush_entries(l);
+
+	if (r == 0 && !l->flushed)
+		r = flush_hashes(l);
+	if (r == 0)
+		l->flushed = true;
+	return r;
+}
+
 static int seal(struct audit_log *l)
 {
 	struct edge edge = next_edge(l);
@@ -101,6 +115,7 @@ static int seal(struct audit_log *l)
 
 	if (r < 0)
 		return r;
+	l->flushed = false;
 	l->sealed = l->tree.size;
 	l->pending.n = 0;
 	l->pending.entries = 0;
@@ -114,12 +129,10 @@ static int seal(struct audit_log *l)
 static int commit(struct audit_log *l, bool sign)
 {
 	uint64_t segment = l->segment;
-	int r = 0;
+	int r = cut_overhang(l);
 
-	if (l->sealed != l->tree.size) {
-		r = flush_entries(l);
-		if (r == 0)
-			r = flush_hashes(l);
+	if (r == 0 && l->sealed != l->tree.size) {
+		r = flush(l);
 		if (r == 0)
 			r = seal(l);
 	}
@@ -185,7 +198,8 @@ static int append_line(struct audit_log *l, struct span line, const char *time)
 {
 	int r = 0;
 
-	if (l->pending.entries >= PENDING_ENTRIES || l->pending.n + line.n > PENDING_OCTETS)
+	if (l->flushed || l->pending.entries >= PENDING_ENTRIES ||
+	    l->pending.n + line.n > PENDING_OCTETS)
 		r = commit(l, false);
 	if (r == 0)
 		r = writer_reserve(l, line.n);
@@ -251,7 +265,7 @@ uint64_t audit_log_size(const struct audit_log *l)
 
 bool audit_log_dirty(const struct audit_log *l)
 {
-	return l->sealed != l->tree.size || l->signed_size != l->sealed;
+	return l->overhang || l->sealed != l->tree.size || l->signed_size != l->sealed;
 }
 
 void audit_log_close(struct audit_log *l)

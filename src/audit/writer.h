@@ -39,6 +39,7 @@ struct audit_log {
 	struct pending pending;
 	bool overhang; /* the segment is longer than `octets` */
 	bool rewrite;  /* a sync failed: what is pending may not be in the file any more */
+	bool flushed;  /* what is pending is on the disk, and an edge that says so may be */
 };
 
 /* 0 or -errno, all of them. */

@@ -42,7 +42,9 @@ static struct shared {
 static unsigned dies_at; /* the step; 0: never */
 static unsigned steps;
 static unsigned seed;
-static int fails_with; /* of a step now and then, when not 0 */
+static int fails_with; /* of one step in fails_one_in, when not 0 */
+static unsigned fails_one_in = 3;
+static unsigned fails_from, fails_to; /* steps that fail with EIO, whatever else; 0: none */
 static char trace[256];
 
 static unsigned any(unsigned n)
@@ -113,9 +115,12 @@ struct disk_fate disk_fault(const struct disk_step *step)
 	if (steps == dies_at) {
 		fate.n = step->n ? any((unsigned)step->n + 1) : 0;
 		fate.dies = true;
-	} else if (fails_with && any(3) == 0) {
+	} else if (fails_with && any(fails_one_in) == 0) {
 		fate.n = step->n ? any((unsigned)step->n) : 0;
 		fate.error = fails_with;
+	} else if (steps >= fails_from && steps <= fails_to) {
+		fate.n = step->n / 2;
+		fate.error = EIO;
 	}
 	if (step->op == DISK_SYNC && fate.error == EIO)
 		drop_pages(step->fd);
@@ -163,22 +168,28 @@ static json_t *note(uint64_t n)
 			 pad);
 }
 
-/* Writes entries until it is killed. */
-static void write_on(const struct folder *f, uint64_t n)
+/* Writes entries until it is killed. What failed is tried again, when the disk fails with `error`. */
+static void write_on(const struct folder *f, uint64_t n, int error)
 {
 	struct err e;
 	struct audit_log *l = audit_log_open(f->fd, &options, &e);
 
 	if (!l)
 		_exit(3);
+	fails_with = error;
 	for (uint64_t first = n; n < first + 400;) {
-		for (unsigned i = any(6); i-- > 0; n++)
-			if (audit_log_append(l, note(n)) < 0)
+		for (unsigned i = any(6); i-- > 0;) {
+			if (audit_log_append(l, note(n)) == 0)
+				n++;
+			else if (!error)
 				_exit(4);
-		if (audit_log_commit(l, any(3) == 0) < 0)
+		}
+		if (audit_log_commit(l, any(3) == 0) == 0) {
+			if (n > first)
+				shared->acknowledged = n - 1;
+		} else if (!error) {
 			_exit(5);
-		if (n > first)
-			shared->acknowledged = n - 1;
+		}
 	}
 	audit_log_close(l);
 	_exit(0);
@@ -243,7 +254,7 @@ static uint64_t assert_recovered(const struct folder *f, unsigned kill)
 	return r.last;
 }
 
-static pid_t start_writer(const struct folder *f, uint64_t n, unsigned at)
+static pid_t start_writer(const struct folder *f, uint64_t n, unsigned at, int error)
 {
 	pid_t pid;
 
@@ -253,7 +264,7 @@ static pid_t start_writer(const struct folder *f, uint64_t n, unsigned at)
 	if (pid == 0) {
 		steps = 0;
 		dies_at = at;
-		write_on(f, n);
+		write_on(f, n, error);
 	}
 	return pid;
 }
@@ -277,18 +288,21 @@ static void start_again(struct folder *f, uint64_t *n)
 	shared->acknowledged = 0;
 }
 
-static void nothing_sealed_is_lost_at_a_thousand_kills(void **state)
+/* The disk fails now and then with one of `errors`, by turns; 0: it does not. */
+static void kill_at_steps(unsigned steps_max, const int errors[2])
 {
 	struct folder f = folder_make();
 	uint64_t n = 0, entries = 0;
 
 	for (unsigned kill = 0; kill < KILLS; kill++) {
 		bool power = any(2);
+		pid_t pid;
 
 		/* The making of a log is hit as well. */
 		if (kill % 20 == 0)
 			start_again(&f, &n);
-		assert_int_equal(wait_for(start_writer(&f, n + 1, 1 + any(STEPS_MAX))), SIGKILL);
+		pid = start_writer(&f, n + 1, 1 + any(steps_max), errors[kill % 2]);
+		assert_int_equal(wait_for(pid), SIGKILL);
 		if (power)
 			lose_power(&f);
 		entries -= n;
@@ -299,6 +313,18 @@ static void nothing_sealed_is_lost_at_a_thousand_kills(void **state)
 	folder_remove(&f);
 }
 
+static void nothing_sealed_is_lost_at_a_thousand_kills(void **state)
+{
+	kill_at_steps(STEPS_MAX, (const int[]){0, 0});
+}
+
+static void nothing_sealed_is_lost_when_the_disk_failed_before_the_kill(void **state)
+{
+	fails_one_in = 8;
+	kill_at_steps(2 * STEPS_MAX, (const int[]){EIO, ENOSPC});
+	fails_one_in = 3;
+}
+
 static void nothing_sealed_is_lost_at_kills_at_any_time(void **state)
 {
 	struct folder f = folder_make();
@@ -307,7 +333,7 @@ static void nothing_sealed_is_lost_at_kills_at_any_time(void **state)
 	start_again(&f, &n);
 	for (unsigned kill_no = 0; kill_no < TIMED_KILLS; kill_no++) {
 		const struct timespec pause = {.tv_nsec = (long)any(20000) * 1000};
-		pid_t pid = start_writer(&f, n + 1, 0);
+		pid_t pid = start_writer(&f, n + 1, 0, 0);
 
 		nanosleep(&pause, NULL);
 		assert_int_equal(kill(pid, SIGKILL), 0);
@@ -370,6 +396,75 @@ static void a_disk_that_fails_at_times_loses_nothing(void **state)
 	assert_outlives(EIO);
 }
 
+/* ---- A step that fails, chosen ---- */
+
+static void fail_steps(unsigned from, unsigned to)
+{
+	steps = 0;
+	fails_from = from;
+	fails_to = to;
+}
+
+/* A line of which a half was written, and that could not be taken back at once. */
+static void a_commit_takes_away_what_an_append_left(void **state)
+{
+	struct folder f = folder_make();
+	struct audit_log *l = log_open(&f, &options);
+	struct audit_verdict v;
+
+	assert_int_equal(audit_log_append(l, note(1)), 0);
+	assert_int_equal(audit_log_commit(l, true), 0);
+	fail_steps(1, 2);
+	assert_int_equal(audit_log_append(l, note(2)), -EIO);
+	assert_int_equal(steps, 2);
+	assert_true(audit_log_dirty(l));
+	assert_true(verdict_of(&f).torn > 0);
+	assert_int_equal(audit_log_commit(l, false), 0);
+	assert_false(audit_log_dirty(l));
+	v = verdict_of(&f);
+	assert_true(v.holds);
+	assert_int_equal(v.torn, 0);
+	audit_log_close(l);
+	folder_remove(&f);
+}
+
+/*
+ * An edge was put that ends a segment, and the sync after it failed: whoever reads the folder may
+ * find it there. Nothing may be written behind the end of that segment any more.
+ */
+static void nothing_is_written_behind_an_edge_that_may_be_there(void **state)
+{
+	const struct audit_log_options small = {.origin = "sandgate/test/crash",
+						.segment_bytes = 1};
+	struct folder f = folder_make(), crashed = folder_make();
+	struct audit_log *l = log_open(&f, &small);
+
+	assert_int_equal(audit_log_append(l, note(1)), 0);
+	/* sws cwsns: the last of them. */
+	fail_steps(9 - 1, 9);
+	assert_int_equal(audit_log_commit(l, false), -EIO);
+	assert_int_equal(steps, 8);
+	assert_int_equal(audit_log_append(l, note(2)), -EIO);
+	fail_steps(0, 0);
+	for (uint64_t n = 2; n < 4; n++) {
+		struct audit_verdict v;
+
+		assert_int_equal(audit_log_append(l, note(n)), 0);
+		folder_copy(&f, &crashed);
+		v = verdict_of(&crashed);
+		if (!v.holds)
+			fail_msg("%s", v.why.text);
+		audit_log_close(log_open(&crashed, &small));
+		v = verdict_of(&crashed);
+		if (!v.holds)
+			fail_msg("opened again: %s", v.why.text);
+		assert_int_equal(read_notes(&crashed).last, n);
+	}
+	audit_log_close(l);
+	folder_remove(&f);
+	folder_remove(&crashed);
+}
+
 /* ---- The order ---- */
 
 /* w: write, s: sync, c: cut or make, n: rename, r: remove. */
@@ -402,9 +497,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_sealed_is_lost_at_a_thousand_kills),
+		cmocka_unit_test(nothing_sealed_is_lost_when_the_disk_failed_before_the_kill),
 		cmocka_unit_test(nothing_sealed_is_lost_at_kills_at_any_time),
 		cmocka_unit_test(a_disk_that_is_full_at_times_loses_nothing),
 		cmocka_unit_test(a_disk_that_fails_at_times_loses_nothing),
+		cmocka_unit_test(a_commit_takes_away_what_an_append_left),
+		cmocka_unit_test(nothing_is_written_behind_an_edge_that_may_be_there),
 		cmocka_unit_test(the_order_of_a_commit_is_kept),
 	};
 
