@@ -57,7 +57,9 @@ static int begin_file(struct connection_log *c, uint64_t first)
 	char name[SEGMENT_NAME + 1];
 
 	segment_name(first, name);
-	c->fd = openat(c->dir, name, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+	/* One of that name has no whole line: the first of it could not be taken back. */
+	c->fd = openat(c->dir, name,
+		       O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (c->fd < 0)
 		return -errno;
 	c->size = 0;

@@ -27,6 +27,7 @@ static int open_file(struct connection_reader *r, uint64_t first)
 	r->file = first;
 	r->began = true;
 	/* A line that has no end by now will have none. */
+	r->at = 0;
 	r->start = r->end = 0;
 	return 0;
 }
@@ -120,22 +121,28 @@ static bool take_line(struct connection_reader *r, struct span *line)
 	return true;
 }
 
-/* Reads on: how many octets, or -errno. */
-static ssize_t fill(struct connection_reader *r)
+/*
+ * Reads on, from the begin of the line that has no end yet: a writer whose disk was full takes back
+ * what it wrote of one, and writes another there. Are there octets that were not there before?
+ * -errno.
+ */
+static int fill(struct connection_reader *r)
 {
+	size_t had = r->end - r->start;
 	ssize_t n;
 
-	memmove(r->room, r->room + r->start, r->end - r->start);
-	r->end -= r->start;
-	r->start = 0;
 	/* No line of the log is so long: it is not looked at. */
-	if (r->end == ROOM)
-		r->end = 0;
-	n = read(r->fd, r->room + r->end, ROOM - r->end);
+	if (had == ROOM) {
+		r->start = r->end;
+		had = 0;
+	}
+	r->at += r->start;
+	r->start = r->end = 0;
+	n = disk_read_at(r->fd, r->room, ROOM, r->at);
 	if (n < 0)
-		return -errno;
-	r->end += (size_t)n;
-	return n;
+		return (int)n;
+	r->end = (size_t)n;
+	return r->end > had;
 }
 
 int connection_reader_next(struct connection_reader *r, struct span *line)
@@ -143,15 +150,16 @@ int connection_reader_next(struct connection_reader *r, struct span *line)
 	bool last_look = false;
 
 	for (;;) {
-		ssize_t n;
 		int rc;
 
 		if (r->fd >= 0 && take_line(r, line))
 			return 1;
-		n = r->fd >= 0 ? fill(r) : 0;
-		if (n < 0)
-			return (int)n;
-		if (n > 0)
+		rc = r->fd >= 0 ? fill(r) : 0;
+		if (rc < 0)
+			return rc;
+		if (r->fd >= 0 && take_line(r, line))
+			return 1;
+		if (rc > 0)
 			continue;
 		/* A file is complete when there is a next one, and it was looked at after that. */
 		if (r->fd >= 0 && !last_look) {

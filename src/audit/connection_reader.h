@@ -17,6 +17,7 @@ struct connection_reader {
 	uint64_t file; /* that is open, or was last: the number of its first line */
 	bool began;    /* a file was opened */
 	char *room;
+	uint64_t at;	   /* where in the file it begins */
 	size_t start, end; /* what of it is read ahead */
 };
 
