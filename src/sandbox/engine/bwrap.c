@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "sandbox/engine/engine_program.h"
 #include "sandbox/files/memory_file.h"
 #include "sandbox/pidfd.h"
 #include "sandbox/engine/root_capabilities.h"
@@ -37,14 +38,20 @@ struct handed {
 
 const char *bwrap_find(void)
 {
-	/* Fixed places that only root can write to; PATH is the person's and may name others. */
-	static const char *const places[] = {"/usr/bin/bwrap", "/bin/bwrap",
-					     "/usr/local/bin/bwrap"};
+	static const char *const places[] = {"/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap",
+					     NULL};
 
-	for (size_t i = 0; i < sg_array_len(places); i++)
-		if (access(places[i], X_OK) == 0)
-			return places[i];
-	return NULL;
+	return engine_program_find(places);
+}
+
+static int refuse_missing(struct err *e)
+{
+	return err_set(e, "bubblewrap is not installed; apt-get install bubblewrap");
+}
+
+int bwrap_check(struct err *e)
+{
+	return bwrap_find() ? 0 : refuse_missing(e);
 }
 
 /* --- the arguments --- */
@@ -399,7 +406,7 @@ int bwrap_start(const struct bwrap_config *c, struct bwrap *out, struct err *e)
 
 	*out = BWRAP_NONE;
 	if (!bwrap)
-		return err_set(e, "bubblewrap is not installed; apt-get install bubblewrap");
+		return refuse_missing(e);
 	if (start_link_open(&out->start, &h.start, e))
 		return -1;
 	if (handed_make(c, &h, e) == 0)

@@ -44,6 +44,10 @@ struct bwrap {
 /* bubblewrap's path, or NULL when it is not installed. */
 const char *bwrap_find(void);
 
+/* Is it installed? 0, or -1 with the message. */
+int bwrap_check(struct err *e) sg_must_check;
+
+/* On failure nothing runs, and `out` is BWRAP_NONE's. 0, or -1 with the message. */
 int bwrap_start(const struct bwrap_config *c, struct bwrap *out, struct err *e) sg_must_check;
 
 #endif

@@ -159,16 +159,6 @@ void engine_close(struct engine *g)
 
 /* --- for the tables --- */
 
-int engine_child_signal(struct engine *g, int signo)
-{
-	return g->pidfd < 0 ? -ESRCH : pidfd_signal(g->pidfd, signo);
-}
-
-int engine_child_terminate(struct engine *g)
-{
-	return engine_child_signal(g, SIGTERM);
-}
-
 void engine_child_kill(struct engine *g)
 {
 	if (g->pidfd >= 0)

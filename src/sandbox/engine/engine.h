@@ -38,7 +38,8 @@
  *
  * A class keeps what it needs in `own`, made in plan() and freed in close(). All of it is the
  * supervisor's thread: a call that waits has a deadline, and engine_await() is how to wait for an
- * engine that may take long, since it sees the person's ^C and the engine's end.
+ * engine that may take long, since it sees the person's ^C and the engine's end. What is the same
+ * for all whose first program is `start` is engine_command.h's.
  */
 #ifndef SG_SANDBOX_ENGINE_H
 #define SG_SANDBOX_ENGINE_H
@@ -51,6 +52,7 @@
 #include "airlock/airlock.h"
 #include "base/err.h"
 
+struct engine_command;
 struct run_options;
 struct supervisor;
 
@@ -64,6 +66,8 @@ struct engine {
 	int watch;  /* readable when look() is to be called, while it runs; or -1 */
 	bool ended; /* without a process: its end was asked for, or made */
 	void *own;  /* of the class */
+	/* In `own`; NULL where the first program is not `start`. */
+	struct engine_command *command;
 };
 
 #define ENGINE_NONE(of) ((struct engine){.class = (of), .pidfd = -1, .news = -1, .watch = -1})
@@ -149,9 +153,7 @@ void engine_close(struct engine *g);
 
 /* --- for the tables --- */
 
-/* Of one whose child is the command or passes signals on to it. */
-int engine_child_signal(struct engine *g, int signo);
-int engine_child_terminate(struct engine *g);
+/* Of one with a process. */
 void engine_child_kill(struct engine *g);
 
 /*

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The engine `bwrap`: the process of bwrap.h, and what its command finds (inside.h). */
+/* The engine `bwrap`: a command (engine_command.h) in what bubblewrap makes of the host's system. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "sandbox/engine/bwrap.h"
-#include "sandbox/engine/inside.h"
+#include "sandbox/engine/engine_command.h"
 #include "sandbox/supervisor.h"
-
-struct own {
-	struct inside inside;
-	struct bwrap bwrap;
-};
 
 static int words(const struct run_options *o, struct err *e)
 {
@@ -22,8 +16,7 @@ static int words(const struct run_options *o, struct err *e)
 
 static int check(const struct run_options *o, struct err *e)
 {
-	return bwrap_find() ? 0
-			    : err_set(e, "bubblewrap is not installed; apt-get install bubblewrap");
+	return bwrap_check(e);
 }
 
 static int plan(struct supervisor *s, const char *cwd, struct err *e)
@@ -31,23 +24,18 @@ static int plan(struct supervisor *s, const char *cwd, struct err *e)
 	const struct run_options *o = s->options;
 	const struct inside_request r = {
 		.command = o->argv[0], .rw = o->rw, .ro = o->ro, .env = o->env};
-	struct own *own = calloc(1, sizeof(*own));
+	struct engine_command *own = malloc(sizeof(*own));
 
 	if (!own)
 		return err_set(e, "out of memory"), EXIT_SANDGATE;
-	own->inside = INSIDE_NONE;
-	own->bwrap = BWRAP_NONE;
-	s->engine.own = own;
+	*own = ENGINE_COMMAND_NONE;
+	s->engine.own = s->engine.command = own;
 	return inside_plan(&own->inside, s, &r, cwd, e);
 }
 
 static int start(struct supervisor *s, struct err *e)
 {
-	struct own *own = s->engine.own;
-	struct bwrap_config c = {
-		.plan = &own->inside.plan,
-		.hostname = s->dir.name,
-		.env = own->inside.env,
+	const struct bwrap_config c = {
 		.argv = s->options->argv,
 		.uid = s->options->as_root ? 0 : geteuid(),
 		.gid = s->options->as_root ? 0 : getegid(),
@@ -56,62 +44,14 @@ static int start(struct supervisor *s, struct err *e)
 		.netns = s->networked ? s->airlock.sandbox_netns : -1,
 	};
 
-	if (bwrap_start(&c, &own->bwrap, e))
-		return -1;
-	s->engine.pid = own->bwrap.pid;
-	s->engine.pidfd = own->bwrap.pidfd;
-	s->engine.news = own->bwrap.start.socket;
-	return 0;
-}
-
-static int hear(struct supervisor *s, struct err *e)
-{
-	struct own *own = s->engine.own;
-
-	if (!start_link_hear(&own->bwrap.start))
-		return 0;
-	return mount_check_end(own->inside.check, own->bwrap.start.inside, e) ? -1 : 1;
-}
-
-static int let_go(struct engine *g, const sigset_t *blocked)
-{
-	return start_link_let_go(&((struct own *)g->own)->bwrap.start, blocked, NULL);
-}
-
-static int send_signal(struct engine *g, int signo)
-{
-	return start_link_signal(&((struct own *)g->own)->bwrap.start, signo);
-}
-
-static int take_client(struct engine *g, int client)
-{
-	return start_link_take_client(&((struct own *)g->own)->bwrap.start, client);
-}
-
-static int terminate(struct engine *g)
-{
-	return start_link_terminate(&((struct own *)g->own)->bwrap.start);
-}
-
-static void say_start(const struct supervisor *s)
-{
-	inside_say_start(&((const struct own *)s->engine.own)->inside);
-}
-
-static void say_end(struct supervisor *s)
-{
-	inside_say_end(&((struct own *)s->engine.own)->inside);
+	return engine_command_bwrap(s, &c, e);
 }
 
 static void close_own(struct engine *g)
 {
-	struct own *own = g->own;
-
-	if (!own)
-		return;
-	start_link_close(&own->bwrap.start);
-	inside_free(&own->inside);
-	free(own);
+	if (g->own)
+		engine_command_free(g->own);
+	free(g->own);
 }
 
 const struct engine_class engine_bwrap = {
@@ -124,13 +64,13 @@ const struct engine_class engine_bwrap = {
 	.check = check,
 	.plan = plan,
 	.start = start,
-	.hear = hear,
-	.let_go = let_go,
-	.signal = send_signal,
-	.terminate = terminate,
+	.hear = engine_command_hear,
+	.let_go = engine_command_let_go,
+	.signal = engine_command_signal,
+	.terminate = engine_command_terminate,
 	.kill = engine_child_kill,
-	.take_client = take_client,
-	.say_start = say_start,
-	.say_end = say_end,
+	.take_client = engine_command_take_client,
+	.say_start = engine_command_say_start,
+	.say_end = engine_command_say_end,
 	.close = close_own,
 };

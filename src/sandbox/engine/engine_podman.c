@@ -27,22 +27,20 @@
 
 #include "sandbox/engine/container_files.h"
 #include "sandbox/engine/container_offer.h"
+#include "sandbox/engine/engine_command.h"
 #include "sandbox/engine/engine_program.h"
-#include "sandbox/engine/inside.h"
 #include "sandbox/name_list.h"
 #include "sandbox/person.h"
 #include "sandbox/pidfd.h"
 #include "sandbox/engine/podman_words.h"
-#include "sandbox/engine/start_link.h"
 #include "sandbox/supervisor.h"
 #include "sandbox/engine/syscall_filter.h"
 
 extern char **environ;
 
 struct own {
-	struct inside inside;
+	struct engine_command command;
 	struct container_files files;
-	struct start_link start;
 	struct syscall_filter filter;
 	int listener; /* for the hook, until it has come */
 	struct container_offer offer;
@@ -51,13 +49,9 @@ struct own {
 
 static const char *find_podman(void)
 {
-	/* Fixed places that only root can write to; PATH is the person's and may name others. */
-	static const char *const places[] = {"/usr/bin/podman", "/usr/local/bin/podman"};
+	static const char *const places[] = {"/usr/bin/podman", "/usr/local/bin/podman", NULL};
 
-	for (size_t i = 0; i < sg_array_len(places); i++)
-		if (access(places[i], X_OK) == 0)
-			return places[i];
-	return NULL;
+	return engine_program_find(places);
 }
 
 static int check(const struct run_options *o, struct err *e)
@@ -89,15 +83,15 @@ static int plan(struct supervisor *s, const char *cwd, struct err *e)
 
 	if (!own)
 		return err_set(e, "out of memory"), EXIT_SANDGATE;
-	own->inside = INSIDE_NONE;
-	own->start = START_LINK_NONE;
+	own->command = ENGINE_COMMAND_NONE;
 	own->filter = (struct syscall_filter){.calls = -1, .arguments = -1, .no_network = -1};
 	own->listener = -1;
 	own->offer = CONTAINER_OFFER_NONE;
 	s->engine.own = own;
+	s->engine.command = &own->command;
 	if (make_files(s, own, e) || syscall_filter_make(&own->filter, e))
 		return EXIT_SANDGATE;
-	return inside_plan_image(&own->inside, s, cwd, e);
+	return inside_plan_image(&own->command.inside, s, cwd, e);
 }
 
 /* --- podman --- */
@@ -133,9 +127,9 @@ static char **make_words(const struct supervisor *s, struct err *e)
 		.name = s->dir.name,
 		.hook_folders = hook_folders,
 		.ticket = s->networked ? own->ticket : NULL,
-		.plan = &own->inside.plan,
+		.plan = &own->command.inside.plan,
 		.over = over,
-		.env = own->inside.env,
+		.env = own->command.inside.env,
 		.argv = s->options->argv,
 		.as_root = s->options->as_root,
 		.rootless = !person_is_root(),
@@ -179,7 +173,7 @@ static int start_podman(struct supervisor *s, struct err *e)
 	if (rc == 0 && theirs[1] < 0)
 		rc = err_set(e, "a file in memory: %s", err_why(errno));
 	if (rc == 0)
-		rc = start_link_open(&own->start, &theirs[0], e);
+		rc = start_link_open(&own->command.start, &theirs[0], e);
 	if (rc == 0)
 		rc = engine_program_start(s, &p, e);
 	/* podman sets the terminal's modes before it calls the hook. */
@@ -216,7 +210,7 @@ static int start(struct supervisor *s, struct err *e)
 		s->engine.news = -1;
 		if (start_podman(s, e))
 			return -1;
-		s->engine.news = own->start.socket;
+		s->engine.news = own->command.start.socket;
 		return 0;
 	}
 	own->listener = container_offer_listen(s->dir.fd, e);
@@ -248,49 +242,30 @@ static int answer_hook(struct supervisor *s, struct err *e)
 		return err_set(e, "the container's hook has gone: %s", err_why(-rc));
 	close(own->offer.connection);
 	own->offer.connection = -1;
-	s->engine.news = own->start.socket;
+	s->engine.news = own->command.start.socket;
 	return 2;
 }
 
 static int hear(struct supervisor *s, struct err *e)
 {
-	struct own *own = s->engine.own;
+	const struct own *own = s->engine.own;
 
-	if (own->offer.connection >= 0)
-		return answer_hook(s, e);
-	if (!start_link_hear(&own->start))
-		return 0;
-	return mount_check_end(own->inside.check, own->start.inside, e) ? -1 : 1;
+	return own->offer.connection >= 0 ? answer_hook(s, e) : engine_command_hear(s, e);
 }
 
 static int let_go(struct engine *g, const sigset_t *blocked)
 {
 	const struct own *own = g->own;
 
-	return start_link_let_go(&own->start, blocked, &own->filter);
+	return start_link_let_go(&own->command.start, blocked, &own->filter);
 }
 
 /* --- while it runs --- */
 
-static int send_signal(struct engine *g, int signo)
-{
-	return start_link_signal(&((struct own *)g->own)->start, signo);
-}
-
-static int take_client(struct engine *g, int client)
-{
-	return start_link_take_client(&((struct own *)g->own)->start, client);
-}
-
-static int terminate(struct engine *g)
-{
-	return start_link_terminate(&((struct own *)g->own)->start);
-}
-
 static void kill_container(const struct own *own)
 {
-	if (own->start.inside >= 0)
-		pidfd_signal(own->start.inside, SIGKILL);
+	if (own->command.start.inside >= 0)
+		pidfd_signal(own->command.start.inside, SIGKILL);
 	if (own->offer.process >= 0)
 		pidfd_signal(own->offer.process, SIGKILL);
 }
@@ -300,16 +275,6 @@ static void kill_all(struct engine *g)
 	if (g->own)
 		kill_container(g->own);
 	engine_child_kill(g);
-}
-
-static void say_start(const struct supervisor *s)
-{
-	inside_say_start(&((const struct own *)s->engine.own)->inside);
-}
-
-static void say_end(struct supervisor *s)
-{
-	inside_say_end(&((struct own *)s->engine.own)->inside);
 }
 
 static void close_own(struct engine *g)
@@ -323,9 +288,8 @@ static void close_own(struct engine *g)
 	if (own->listener >= 0)
 		close(own->listener);
 	container_offer_close(&own->offer);
-	start_link_close(&own->start);
+	engine_command_free(&own->command);
 	syscall_filter_close(&own->filter);
-	inside_free(&own->inside);
 	free(own);
 }
 
@@ -341,11 +305,11 @@ const struct engine_class engine_podman = {
 	.start = start,
 	.hear = hear,
 	.let_go = let_go,
-	.signal = send_signal,
-	.terminate = terminate,
+	.signal = engine_command_signal,
+	.terminate = engine_command_terminate,
 	.kill = kill_all,
-	.take_client = take_client,
-	.say_start = say_start,
-	.say_end = say_end,
+	.take_client = engine_command_take_client,
+	.say_start = engine_command_say_start,
+	.say_end = engine_command_say_end,
 	.close = close_own,
 };

@@ -17,6 +17,13 @@
 /* As in include/uapi/linux/close_range.h, which a libc may not show. */
 #define CLOSE_ON_EXEC (1U << 2)
 
+const char *engine_program_find(const char *const *places)
+{
+	while (*places && access(*places, X_OK) < 0)
+		places++;
+	return *places;
+}
+
 static void sg_noreturn child_fail(const struct engine_program *p, const char *what)
 {
 	dprintf(STDERR_FILENO, "sandgate: %s: %s: %s\n", p->path, what, strerror(errno));

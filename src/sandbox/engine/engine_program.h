@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* engine_program: an engine whose process is a program: started as the supervisor's child. */
+/*
+ * engine_program: a program that an engine needs: where it lies, and one that is the engine's process,
+ * started as the supervisor's child.
+ */
 #ifndef SG_SANDBOX_ENGINE_PROGRAM_H
 #define SG_SANDBOX_ENGINE_PROGRAM_H
 
@@ -8,6 +11,12 @@
 #include "base/err.h"
 
 struct supervisor;
+
+/*
+ * The first of `places`, absolute and NULL-terminated, that can be executed; or NULL. They are fixed
+ * ones that only root can write to: PATH is the person's, and may name others.
+ */
+const char *engine_program_find(const char *const *places);
 
 struct engine_program {
 	const char *path; /* absolute */

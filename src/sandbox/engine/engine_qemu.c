@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "sandbox/log/disk_header.h"
+#include "sandbox/engine/engine_program.h"
 #include "sandbox/engine/kvm.h"
 #include "sandbox/engine/machine.h"
 #include "sandbox/name_list.h"
@@ -34,14 +35,11 @@ static struct machine *machine_of(const struct engine *g)
 
 static const char *find_qemu(void)
 {
-	/* Fixed places that only root can write to; PATH is the person's and may name others. */
-	static const char *const places[] = {
-		"/usr/bin/" QEMU_PROGRAM, "/usr/local/bin/" QEMU_PROGRAM, "/usr/libexec/qemu-kvm"};
+	static const char *const places[] = {"/usr/bin/" QEMU_PROGRAM,
+					     "/usr/local/bin/" QEMU_PROGRAM,
+					     "/usr/libexec/qemu-kvm", NULL};
 
-	for (size_t i = 0; i < sg_array_len(places); i++)
-		if (access(places[i], X_OK) == 0)
-			return places[i];
-	return NULL;
+	return engine_program_find(places);
 }
 
 /* --- with these options, on this machine? --- */
@@ -64,8 +62,8 @@ static int words(const struct run_options *o, struct err *e)
 
 static int check(const struct run_options *o, struct err *e)
 {
-	if (!bwrap_find())
-		return err_set(e, "bubblewrap is not installed; apt-get install bubblewrap");
+	if (bwrap_check(e))
+		return -1;
 	if (!find_qemu())
 		return err_set(e, QEMU_PROGRAM " is not installed; apt-get install qemu-system-%s",
 			       strcmp(QEMU_PROGRAM, "qemu-system-aarch64") == 0 ? "arm" : "x86");
@@ -199,7 +197,7 @@ static int plan_inside(struct supervisor *s, const struct qemu_words *q, bool kv
 
 	r.ro = (const char *const *)ro;
 	if (ro)
-		status = inside_plan(&machine_of(&s->engine)->inside, s, &r, cwd, e);
+		status = inside_plan(&s->engine.command->inside, s, &r, cwd, e);
 	name_list_free(ro);
 	return status;
 }
@@ -228,6 +226,7 @@ static int make_own(struct supervisor *s, struct err *e)
 	own->machine = MACHINE_NONE;
 	own->button = -1;
 	s->engine.own = own;
+	s->engine.command = &own->machine.command;
 	return 0;
 }
 
@@ -272,19 +271,9 @@ static int start(struct supervisor *s, struct err *e)
 	return machine_start(s, machine_of(&s->engine), e);
 }
 
-static int hear(struct supervisor *s, struct err *e)
-{
-	return machine_hear(machine_of(&s->engine), e);
-}
-
 static int let_go(struct engine *g, const sigset_t *blocked)
 {
 	return machine_let_go(machine_of(g), blocked);
-}
-
-static int send_signal(struct engine *g, int signo)
-{
-	return start_link_signal(&machine_of(g)->bwrap.start, signo);
 }
 
 static int terminate(struct engine *g)
@@ -320,9 +309,9 @@ const struct engine_class engine_qemu = {
 	.plan = plan,
 	.configure = machine_configure,
 	.start = start,
-	.hear = hear,
+	.hear = engine_command_hear,
 	.let_go = let_go,
-	.signal = send_signal,
+	.signal = engine_command_signal,
 	.terminate = terminate,
 	.kill = engine_child_kill,
 	.no_exec = "commands are not run in a machine from outside; use its console, or ssh with "

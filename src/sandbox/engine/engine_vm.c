@@ -28,8 +28,7 @@
 
 static int vm_check(const struct run_options *o, struct err *e)
 {
-	return bwrap_find() ? 0
-			    : err_set(e, "bubblewrap is not installed; apt-get install bubblewrap");
+	return bwrap_check(e);
 }
 
 /* Its variables, and how the device is found. */
@@ -69,7 +68,7 @@ static int vm_plan_inside(struct supervisor *s, struct machine *m, char **env, c
 		.devices = m->by_name ? kvm_and_tun : kvm,
 	};
 
-	return inside_plan(&m->inside, s, &r, cwd, e);
+	return inside_plan(&m->command.inside, s, &r, cwd, e);
 }
 
 static int vm_plan(struct supervisor *s, const char *cwd, struct err *e)
@@ -84,6 +83,7 @@ static int vm_plan(struct supervisor *s, const char *cwd, struct err *e)
 	*m = MACHINE_NONE;
 	m->by_name = link.tap != NULL;
 	s->engine.own = m;
+	s->engine.command = &m->command;
 	m->argv = machine_words_fill(s->options->argv, &link, e);
 	if (!m->argv)
 		return EXIT_USAGE;
@@ -99,34 +99,9 @@ static int vm_start(struct supervisor *s, struct err *e)
 	return machine_start(s, s->engine.own, e);
 }
 
-static int vm_hear(struct supervisor *s, struct err *e)
-{
-	return machine_hear(s->engine.own, e);
-}
-
 static int vm_let_go(struct engine *g, const sigset_t *blocked)
 {
 	return machine_let_go(g->own, blocked);
-}
-
-static const struct start_link *start_of(const struct engine *g)
-{
-	return &((const struct machine *)g->own)->bwrap.start;
-}
-
-static int vm_signal(struct engine *g, int signo)
-{
-	return start_link_signal(start_of(g), signo);
-}
-
-static int vm_take_client(struct engine *g, int client)
-{
-	return start_link_take_client(start_of(g), client);
-}
-
-static int vm_terminate(struct engine *g)
-{
-	return start_link_terminate(start_of(g));
 }
 
 static void vm_close(struct engine *g)
@@ -144,12 +119,12 @@ const struct engine_class engine_vm = {
 	.plan = vm_plan,
 	.configure = machine_configure,
 	.start = vm_start,
-	.hear = vm_hear,
+	.hear = engine_command_hear,
 	.let_go = vm_let_go,
-	.signal = vm_signal,
-	.terminate = vm_terminate,
+	.signal = engine_command_signal,
+	.terminate = engine_command_terminate,
 	.kill = engine_child_kill,
-	.take_client = vm_take_client,
+	.take_client = engine_command_take_client,
 	.close = vm_close,
 };
 

@@ -81,10 +81,7 @@ static int give_device(int tap, struct err *e)
 
 static int start_in(struct supervisor *s, struct machine *m, const struct place *p, struct err *e)
 {
-	struct bwrap_config c = {
-		.plan = &m->inside.plan,
-		.hostname = s->dir.name,
-		.env = m->inside.env,
+	const struct bwrap_config c = {
 		.argv = m->argv,
 		.uid = geteuid(),
 		.gid = getegid(),
@@ -93,12 +90,7 @@ static int start_in(struct supervisor *s, struct machine *m, const struct place 
 		.no_network = m->by_name,
 	};
 
-	if (bwrap_start(&c, &m->bwrap, e))
-		return -1;
-	s->engine.pid = m->bwrap.pid;
-	s->engine.pidfd = m->bwrap.pidfd;
-	s->engine.news = m->bwrap.start.socket;
-	return 0;
+	return engine_command_bwrap(s, &c, e);
 }
 
 static int start_by_name(struct supervisor *s, struct machine *m, struct err *e)
@@ -131,13 +123,6 @@ int machine_offer(struct supervisor *s, struct err *e)
 	return 0;
 }
 
-int machine_hear(struct machine *m, struct err *e)
-{
-	if (!start_link_hear(&m->bwrap.start))
-		return 0;
-	return mount_check_end(m->inside.check, m->bwrap.start.inside, e) ? -1 : 1;
-}
-
 /* The numbers are fixed: where there is no network, the button is handed in alone. */
 static int hand_in(struct machine *m)
 {
@@ -149,7 +134,7 @@ static int hand_in(struct machine *m)
 		h.first = MACHINE_BUTTON;
 	}
 	h.n = (m->tap >= 0) + (m->button >= 0);
-	return h.n ? start_link_hand(&m->bwrap.start, &h) : 0;
+	return h.n ? start_link_hand(&m->command.start, &h) : 0;
 }
 
 int machine_let_go(struct machine *m, const sigset_t *blocked)
@@ -158,15 +143,14 @@ int machine_let_go(struct machine *m, const sigset_t *blocked)
 
 	close_one(&m->tap);
 	close_one(&m->button);
-	return rc ? rc : start_link_let_go(&m->bwrap.start, blocked, NULL);
+	return rc ? rc : start_link_let_go(&m->command.start, blocked, NULL);
 }
 
 void machine_free(struct machine *m)
 {
 	close_one(&m->tap);
 	close_one(&m->button);
-	start_link_close(&m->bwrap.start);
-	inside_free(&m->inside);
+	engine_command_free(&m->command);
 	machine_words_free(m->argv);
 	*m = MACHINE_NONE;
 }

@@ -18,9 +18,7 @@
 #ifndef SG_SANDBOX_MACHINE_H
 #define SG_SANDBOX_MACHINE_H
 
-#include "sandbox/engine/bwrap.h"
-#include "sandbox/engine/engine.h"
-#include "sandbox/engine/inside.h"
+#include "sandbox/engine/engine_command.h"
 #include "sandbox/engine/machine_words.h"
 
 enum { MACHINE_FD = 3, MACHINE_BUTTON = 4 };
@@ -37,16 +35,14 @@ struct machine_options {
 };
 
 struct machine {
-	struct inside inside;
-	struct bwrap bwrap;
+	struct engine_command command;
 	char **argv;
 	bool by_name;
 	int tap;    /* for the monitor, until it has it; -1 */
 	int button; /* to be handed in beside it; -1 */
 };
 
-#define MACHINE_NONE \
-	((struct machine){.inside = INSIDE_NONE, .bwrap = BWRAP_NONE, .tap = -1, .button = -1})
+#define MACHINE_NONE ((struct machine){.command = ENGINE_COMMAND_NONE, .tap = -1, .button = -1})
 
 /* The link of a machine, as its options and the usual say it. `by_name`: without a descriptor. */
 struct machine_link machine_link_of(const struct machine_options *o);
@@ -54,13 +50,13 @@ struct machine_link machine_link_of(const struct machine_options *o);
 /* engine_class.configure */
 int machine_configure(struct supervisor *s, struct airlock_config *c, struct err *e);
 
-/* Starts what m->argv and m->inside say: engine_class.start. Takes the tap over from the airlock. */
+/* Starts what m->argv and m->command say: engine_class.start. Takes the tap over from the airlock. */
 int machine_start(struct supervisor *s, struct machine *m, struct err *e) sg_must_check;
 
 /* For a monitor of outside: the device stays, its user opens it by its name. */
 int machine_offer(struct supervisor *s, struct err *e) sg_must_check;
 
-int machine_hear(struct machine *m, struct err *e) sg_must_check;
+/* The word to go on, with the descriptors: engine_class.let_go. */
 int machine_let_go(struct machine *m, const sigset_t *blocked) sg_must_check;
 
 void machine_free(struct machine *m);
