@@ -8,13 +8,9 @@
 #include <unistd.h>
 
 #include "sandbox/files/command_path.h"
-#include "sandbox/engine/environment.h"
-#include "sandbox/files/kept_home.h"
+#include "sandbox/engine/inside_base.h"
 #include "sandbox/files/masked_files.h"
-#include "sandbox/files/own_folders.h"
-#include "sandbox/person.h"
 #include "sandbox/supervisor.h"
-#include "sandbox/settings/trust.h"
 
 extern char **environ;
 
@@ -31,85 +27,45 @@ const char *inside_hosts(const struct supervisor *s, char out[INSIDE_HOSTS_MAX])
 	return out;
 }
 
-int inside_plan_files(struct inside *in, struct file_request *r, struct err *e)
-{
-	struct trust trust;
-	int rc;
-
-	if (trust_read_if_kept(&trust, e) < 0)
-		return -1;
-	r->was_shared = trust_says_shared;
-	r->was_shared_ctx = &trust;
-	rc = file_plan_build(r, &in->plan, e);
-	trust_free(&trust);
-	return rc;
-}
-
 static int plan_files(struct inside *in, const struct supervisor *s, const struct inside_request *w,
 		      const char *cwd, struct err *e)
 {
-	const struct run_options *o = s->options;
 	_cleanup_free_ char *masked = NULL;
 	const char **list = masked_files_list(&masked);
-	_cleanup_fd_ int home = -1;
 	struct file_over over[CA_BUNDLE_PLACES];
-	char hosts[INSIDE_HOSTS_MAX], kept_home[PATH_MAX];
-	struct own_folders own;
+	char hosts[INSIDE_HOSTS_MAX];
 	struct file_request r = {
-		.host = &host_tree,
 		.cwd = cwd,
-		.home = getenv("HOME"),
-		.as_root = o->as_root,
-		.host_root = person_is_root(),
 		.rw = w->rw,
 		.ro = w->ro,
-		.hide = o->hide,
 		.devices = w->devices,
 		.no_workdir = w->alone,
 		.masked = list,
-		.own = own.list,
-		.own_ways = own.ways,
 		.resolv_conf = s->networked ? INSIDE_RESOLV_CONF : "",
 		.hosts = inside_hosts(s, hosts),
 		.over = s->networked ? over : NULL,
 	};
-	bool keep_home = o->lasting && !w->alone;
 	int rc;
 
-	own_folders_find(s->dir.registry.path, &own);
 	ca_bundle_places(&s->ca, over);
 	if (!list)
 		return err_set(e, "the files in /etc that are not for everyone: %s",
 			       strerror(errno));
-	if (keep_home) {
-		home = kept_home_open(s->dir.name, kept_home, e);
-		r.kept_home = kept_home;
-	}
-	rc = keep_home && home < 0 ? -1 : inside_plan_files(in, &r, e);
+	rc = inside_base_plan(in, s, &r, INSIDE_SYSTEM_HOST, e);
 	free(list);
-	if (rc || (keep_home && kept_home_prepare(home, &in->plan, &host_tree, e)))
-		return -1;
-	in->check = mount_check_begin(&in->plan, e);
-	return in->check ? 0 : -1;
+	return rc;
 }
 
 static int make_environment(struct inside *in, const struct supervisor *s,
 			    const struct inside_request *w, struct err *e)
 {
-	struct environment_request r = {
-		.person = environ,
-		.sandbox = s->dir.name,
-		.home = in->plan.home,
-		.user = s->options->as_root ? "root" : NULL,
-		.workdir = in->plan.workdir,
-		.apt_config = s->options->as_root ? SANDBOX_APT_CONFIG : NULL,
-		.authority = s->networked,
-		.credentials = policy_credentials(&s->live.policy),
-		.placeholder_seed = s->placeholder_seed,
-		.by_proxy = s->options->policy->network == NET_BROKERED,
-		.added = w->env,
-	};
+	struct environment_request r = inside_base_environment(in, s);
 
+	r.person = environ;
+	r.user = s->options->as_root ? "root" : NULL;
+	r.workdir = in->plan.workdir;
+	r.apt_config = s->options->as_root ? SANDBOX_APT_CONFIG : NULL;
+	r.added = w->env;
 	in->env = environment_build(&r);
 	return in->env ? 0 : err_set(e, "out of memory");
 }
@@ -117,12 +73,10 @@ static int make_environment(struct inside *in, const struct supervisor *s,
 static int find_command(const struct inside *in, const char *command, const char *cwd,
 			struct err *e)
 {
-	if (!command)
-		return 0;
-	if (!*command) {
-		err_set(e, "the command is empty; write it after --");
-		return EXIT_NOT_FOUND;
-	}
+	int status = inside_base_check_command(command, e);
+
+	if (status || !command)
+		return status;
 	if (command_path_check(&in->plan, &host_tree, command, environment_get(in->env, "PATH"),
 			       cwd, e))
 		return 0;

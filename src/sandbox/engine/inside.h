@@ -48,9 +48,6 @@ int inside_plan_image(struct inside *in, struct supervisor *s, const char *cwd,
 enum { INSIDE_HOSTS_MAX = 512 };
 const char *inside_hosts(const struct supervisor *s, char out[INSIDE_HOSTS_MAX]);
 
-/* Plans the files that `r` asks for, with what of the host's a sandbox may have written. */
-int inside_plan_files(struct inside *in, struct file_request *r, struct err *e) sg_must_check;
-
 /* What the person should know of it, at the start, and at the end. */
 void inside_say_start(const struct inside *in);
 void inside_say_end(struct inside *in);

@@ -1,62 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "sandbox/engine/environment.h"
-#include "sandbox/files/file_plan.h"
-#include "sandbox/engine/inside.h"
-#include "sandbox/files/kept_home.h"
-#include "sandbox/files/own_folders.h"
-#include "sandbox/person.h"
+#include "sandbox/engine/inside_base.h"
 #include "sandbox/supervisor.h"
 
 extern char **environ;
 
-/* --- files --- */
-
-static bool is_of_the_system(const struct mount *m, const void *ctx)
-{
-	return m->rank == RANK_BASE || m->rank == RANK_MASK;
-}
-
 static int plan_files(struct inside *in, const struct supervisor *s, const char *cwd, struct err *e)
 {
-	const struct run_options *o = s->options;
-	_cleanup_fd_ int home = -1;
-	char kept_home[PATH_MAX];
-	struct own_folders own;
-	struct file_request r = {
-		.host = &host_tree,
-		.cwd = cwd,
-		.home = getenv("HOME"),
-		.as_root = o->as_root,
-		.host_root = person_is_root(),
-		.rw = o->rw,
-		.ro = o->ro,
-		.hide = o->hide,
-		.own = own.list,
-		.own_ways = own.ways,
-	};
+	struct file_request r = {.cwd = cwd, .rw = s->options->rw, .ro = s->options->ro};
 
-	own_folders_find(s->dir.registry.path, &own);
-	if (o->lasting) {
-		home = kept_home_open(s->dir.name, kept_home, e);
-		if (home < 0)
-			return -1;
-		r.kept_home = kept_home;
-	}
-	if (inside_plan_files(in, &r, e))
-		return -1;
-	file_plan_drop(&in->plan, is_of_the_system, NULL);
-	if (o->lasting && kept_home_prepare(home, &in->plan, &host_tree, e))
-		return -1;
-	in->check = mount_check_begin(&in->plan, e);
-	return in->check ? 0 : -1;
+	return inside_base_plan(in, s, &r, INSIDE_SYSTEM_IMAGE, e);
 }
-
-/* --- variables --- */
 
 /* How things look; where they lie the image says. */
 static const char *const of_the_person[] = {"TERM",    "COLORTERM", "NO_COLOR",	   "CLICOLOR",
@@ -116,17 +72,10 @@ static char **choose_variables(void)
 static int make_environment(struct inside *in, const struct supervisor *s, struct err *e)
 {
 	_cleanup_free_ char **person = choose_variables();
-	struct environment_request r = {
-		.person = person,
-		.sandbox = s->dir.name,
-		.home = in->plan.home,
-		.authority = s->networked,
-		.credentials = policy_credentials(&s->live.policy),
-		.placeholder_seed = s->placeholder_seed,
-		.by_proxy = s->options->policy->network == NET_BROKERED,
-		.added = s->options->env,
-	};
+	struct environment_request r = inside_base_environment(in, s);
 
+	r.person = person;
+	r.added = s->options->env;
 	in->env = person ? environment_build(&r) : NULL;
 	if (!in->env)
 		return err_set(e, "out of memory");
@@ -136,13 +85,8 @@ static int make_environment(struct inside *in, const struct supervisor *s, struc
 
 int inside_plan_image(struct inside *in, struct supervisor *s, const char *cwd, struct err *e)
 {
-	const char *command = s->options->argv[0];
-
 	if (plan_files(in, s, cwd, e) || make_environment(in, s, e))
 		return EXIT_SANDGATE;
 	planted_begin(&in->planted, in->plan.workdir);
-	if (!command || *command)
-		return 0;
-	err_set(e, "the command is empty; write it after --");
-	return EXIT_NOT_FOUND;
+	return inside_base_check_command(s->options->argv[0], e);
 }
