@@ -130,16 +130,22 @@ static inline int log_add(struct audit_log *l, int n)
 					     "sandbox", "alpha", "n", n));
 }
 
-/* Adds entries, each signed. */
-static inline void log_fill(const struct folder *f, const struct audit_log_options *o, int entries)
+/* Adds entries, each signed. Of one number and one millisecond they are the same in every log. */
+static inline void log_fill_from(const struct folder *f, const struct audit_log_options *o, int n,
+				 int entries)
 {
 	struct audit_log *l = log_open(f, o);
 
 	for (int i = 0; i < entries; i++) {
-		assert_int_equal(log_add(l, i), 0);
+		assert_int_equal(log_add(l, n + i), 0);
 		assert_int_equal(audit_log_commit(l, true), 0);
 	}
 	audit_log_close(l);
+}
+
+static inline void log_fill(const struct folder *f, const struct audit_log_options *o, int entries)
+{
+	log_fill_from(f, o, 0, entries);
 }
 
 static inline struct folder log_make(const struct audit_log_options *o, int entries)

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "gate/dns_server.h"
+#include "own_clock.h"
 #include "upstream.h"
 
 static struct loop *loop;

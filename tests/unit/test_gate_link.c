@@ -19,6 +19,8 @@
 #include "gate/ip.h"
 #include "sandbox/gate_link.h"
 
+enum { PATIENT_MS = 20000 };
+
 static struct gate_link link_ = {.process = {.what = "gate", .pidfd = -1, .control = -1}};
 static int tun;
 static struct ring *ring;
@@ -96,7 +98,9 @@ static int end(void **state)
 
 static json_int_t status(const char *group, const char *key)
 {
-	json_t *m = process_link_ask(&link_.process, json_pack("{s:s}", "op", "status"), 5000), *o;
+	json_t *m = process_link_ask(&link_.process, json_pack("{s:s}", "op", "status"),
+				     PATIENT_MS),
+	       *o;
 	json_int_t n;
 
 	assert_non_null(m);
@@ -107,7 +111,7 @@ static json_int_t status(const char *group, const char *key)
 	return n;
 }
 
-/* A datagram of the sandbox's, and whether it is refused (ICMP) within five seconds. */
+/* A datagram of the sandbox's, and whether it is refused (ICMP) within a while. */
 static bool is_refused(const char *to, uint16_t port)
 {
 	struct endpoint from = {.port = 5353}, dst = {.port = port};
@@ -119,7 +123,7 @@ static bool is_refused(const char *to, uint16_t port)
 	assert_true(addr_parse(to, strlen(to), &dst.addr));
 	packet_build_udp(&b, &from, &dst, span_of_string("hello"));
 	assert_int_equal(send(tun, octets, b.n, 0), (ssize_t)b.n);
-	if (poll(&f, 1, 5000) != 1)
+	if (poll(&f, 1, PATIENT_MS) != 1)
 		return false;
 	assert_true(recv(tun, octets, sizeof(octets), 0) > 0);
 	return true;
@@ -222,7 +226,7 @@ static void the_groups_of_refusals_outlive_a_killed_gate(void **state)
 	kill_gate();
 	start("network: deny\n");
 	assert_true(is_refused("93.184.0.1", 123));
-	m = process_link_ask(&link_.process, json_pack("{s:s}", "op", "refusals"), 5000);
+	m = process_link_ask(&link_.process, json_pack("{s:s}", "op", "refusals"), PATIENT_MS);
 	assert_int_equal(json_array_size(json_object_get(m, "refusals")), 1);
 	row = json_array_get(json_object_get(m, "refusals"), 0);
 	assert_int_equal(json_integer_value(json_object_get(row, "count")), 2);
@@ -257,11 +261,11 @@ static void without_a_gate_the_numbers_are_there(void **state)
 	start("network: deny\n");
 	assert_true(is_refused("93.184.0.1", 123));
 	kill_gate();
-	m = gate_link_counted(&link_, "status", 5000);
+	m = gate_link_counted(&link_, "status", PATIENT_MS);
 	assert_int_equal(json_integer_value(json_object_get(m, "refusals")), 1);
 	assert_int_equal(json_integer_value(json_object_get(m, "generation")), 1);
 	json_decref(m);
-	m = gate_link_counted(&link_, "refusals", 5000);
+	m = gate_link_counted(&link_, "refusals", PATIENT_MS);
 	assert_int_equal(json_array_size(json_object_get(m, "refusals")), 1);
 	json_decref(m);
 	start("network: deny\n");

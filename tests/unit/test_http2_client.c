@@ -12,6 +12,7 @@
 
 #include "base/compiler.h"
 #include "http2_wire.h"
+#include "own_clock.h"
 
 enum { NO_ERROR = 0, PROTOCOL = 1, REFUSED = 7, CANCEL = 8, CALM = 11 };
 enum { ASKED_MAX = 256 };

@@ -11,6 +11,7 @@
 
 #include "base/compiler.h"
 #include "http2_wire.h"
+#include "own_clock.h"
 
 enum {
 	NO_ERROR = 0,

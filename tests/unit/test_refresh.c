@@ -9,6 +9,16 @@
 #include "broker/refresh.h"
 #include "broker/vault_state.h"
 
+/* The clock of this program stands still: in the place of libc's. */
+time_t time(time_t *out)
+{
+	const time_t now = 1800000000;
+
+	if (out)
+		*out = now;
+	return now;
+}
+
 #define ENTRY                                                                                           \
 	"  - {host: api.example.com, header: Authorization, value: 'Bearer ${secret}', from: 'env:T', " \
 	"refresh: {url: 'https://login.example.com/oauth/token'%s}}\n"
@@ -179,7 +189,7 @@ static void failures_are_waited_for(void **state)
 	begin(&r, "");
 	for (int seconds = 30, n = 0; n < 7; n++) {
 		assert_int_equal(take(&r, 503, "", &e), -1);
-		assert_in_range(r.v->held[0].retry_at - time(NULL), seconds - 2, seconds);
+		assert_int_equal(r.v->held[0].retry_at - time(NULL), seconds);
 		seconds = seconds * 2 > 600 ? 600 : seconds * 2;
 		assert_int_equal(vault_next_refresh(r.v, 0), 1);
 		assert_int_equal(vault_next_wanted(r.v, 0), 1);
@@ -195,9 +205,9 @@ static void failures_are_waited_for(void **state)
 	assert_int_equal(
 		take(&r, 200, "{\"access_token\":\"access-token-1\",\"expires_in\":90}", &e), 0);
 	assert_null(vault_failure(r.v, 0));
-	assert_in_range(vault_next_due(r.v, time(NULL)) - time(NULL), 66, 69);
+	assert_int_equal(vault_next_due(r.v, time(NULL)) - time(NULL), 68);
 	assert_int_equal(take(&r, 503, "", &e), -1);
-	assert_in_range(r.v->held[0].retry_at - time(NULL), 28, 30);
+	assert_int_equal(r.v->held[0].retry_at - time(NULL), 30);
 	assert_int_equal(ask_api(&r), CREDENTIAL_INJECTED);
 	r.v->held[0].expires_at = time(NULL);
 	assert_int_equal(ask_api(&r), CREDENTIAL_MISSING);

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #include "gate/resolver.h"
+#include "own_clock.h"
 #include "upstream.h"
 
 static struct loop *loop;

@@ -17,7 +17,7 @@
 
 #include "audit/record.h"
 
-enum { SLOTS = 2048, PUTS = 400000, MANY = 5000 };
+enum { SLOTS = 2048, PUTS = 400000, MANY = 5000, PAUSE = 10000, PATIENT_MS = 20000 };
 
 struct world {
 	int fd, wake;
@@ -332,12 +332,17 @@ static void totals_are_raised_and_never_lowered(void **state)
 
 /* --- two processes --- */
 
-static void put_many(struct world *w)
+/* After so many each it waits for a word from `go`, unless that is -1: no later put wakes the reader. */
+static void put_many(struct world *w, int go)
 {
+	char word;
+
 	for (uint64_t i = 0; i < PUTS; i++) {
 		struct record r = refusal(i);
 
 		ring_put(w->ring, w->wake, &r);
+		if (go >= 0 && (i + 1) % PAUSE == 0 && i + 1 < PUTS && read(go, &word, 1) != 1)
+			_exit(1);
 	}
 }
 
@@ -365,32 +370,61 @@ static bool take_one(struct world *w, struct seen *seen, uint64_t *last)
 	return true;
 }
 
+/* Sleeps until it is woken; whoever put something after the reader's word has to. */
+static void sleep_till_woken(const struct world *w)
+{
+	struct pollfd f = {.fd = w->wake, .events = POLLIN};
+	uint64_t wakes;
+
+	assert_int_equal(poll(&f, 1, PATIENT_MS), 1);
+	assert_int_equal(read(w->wake, &wakes, sizeof(wakes)), sizeof(wakes));
+}
+
+/* Takes all that is put, and says so wherever the writer waits for it. */
+static void take_all(struct world *w, int go, struct seen *seen)
+{
+	uint64_t last = 0, due = PAUSE, there = 0;
+	struct record_totals t;
+
+	while (there < PUTS) {
+		while (take_one(w, seen, &last))
+			;
+		if (!ring_may_sleep(w->ring))
+			continue;
+		/* Of what is not in these totals yet there is a wake-up. */
+		ring_read_totals(w->ring, &t);
+		there = seen->taken + t.missed;
+		if (there == due && there < PUTS) {
+			assert_int_equal(write(go, "", 1), 1);
+			due += PAUSE;
+		}
+		if (there < PUTS)
+			sleep_till_woken(w);
+	}
+}
+
 static void two_processes_lose_nothing_silently(void **state)
 {
 	struct world *w = *state;
-	struct pollfd f = {.fd = w->wake, .events = POLLIN};
-	struct record_totals t = {0};
+	struct record_totals t;
 	struct seen seen = {0};
-	uint64_t last = 0, wakes;
-	pid_t pid = fork();
-	int status;
+	int go[2], status;
+	pid_t pid;
 
+	assert_int_equal(pipe2(go, O_CLOEXEC), 0);
+	pid = fork();
 	if (pid == 0) {
-		put_many(w);
+		put_many(w, go[0]);
 		_exit(0);
 	}
-	while (t.refused[REASON_NOT_IN_POLICY] < PUTS || ring_taken(w->ring) + t.missed < PUTS) {
-		while (take_one(w, &seen, &last))
-			;
-		ring_read_totals(w->ring, &t);
-		/* A wake-up that got lost would show as a time-out with something there. */
-		if (ring_may_sleep(w->ring) && poll(&f, 1, 20) == 0)
-			assert_true(ring_may_sleep(w->ring));
-		if (read(w->wake, &wakes, sizeof(wakes)) < 0)
-			assert_int_equal(errno, EAGAIN);
-	}
+	take_all(w, go[1], &seen);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
+	close(go[0]);
+	close(go[1]);
+	ring_read_totals(w->ring, &t);
+	assert_int_equal(t.refused[REASON_NOT_IN_POLICY], PUTS);
+	assert_int_equal(ring_taken(w->ring), seen.taken);
 	assert_int_equal(seen.taken + t.missed, PUTS);
 	assert_int_equal(t.missed, t.missed_refused[REASON_NOT_IN_POLICY]);
 	assert_true(seen.settled > 0);
@@ -408,7 +442,7 @@ static void a_killed_gate_leaves_one_put_open_at_most(void **state)
 		pid_t pid = fork();
 
 		if (pid == 0) {
-			put_many(w);
+			put_many(w, -1);
 			_exit(0);
 		}
 		usleep(200 + i * 7);

@@ -8,6 +8,16 @@
 #include "base/base64.h"
 #include "broker/vault_state.h"
 
+/* The clock of this program stands still: in the place of libc's. */
+time_t time(time_t *out)
+{
+	const time_t now = 1800000000;
+
+	if (out)
+		*out = now;
+	return now;
+}
+
 #define BEARER \
 	"  - {host: api.example.com, header: Authorization, value: 'Bearer ${secret}', from: 'env:T'"
 #define PLAIN_BEARER BEARER "}\n"

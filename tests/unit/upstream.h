@@ -8,6 +8,7 @@
 #ifndef SG_TESTS_UPSTREAM_H
 #define SG_TESTS_UPSTREAM_H
 
+#include <errno.h>
 #include <fcntl.h>
 #include <net/if.h>
 #include <net/route.h>
@@ -26,7 +27,7 @@ struct upstream;
  */
 typedef bool upstream_fn(struct upstream *u, const struct dns_query *q, bool tcp, struct wire *w);
 
-enum { UPSTREAM_CONNECTIONS = 8 };
+enum { UPSTREAM_CONNECTIONS = 8, UPSTREAM_PORTS = 100 };
 
 struct upstream {
 	struct loop *loop;
@@ -143,19 +144,39 @@ static inline void upstream_accept(struct watch *w, uint32_t events)
 	close(fd);
 }
 
-static inline void upstream_open(struct upstream *u, struct loop *loop, upstream_fn *answer)
+/* A port that is free both for UDP and for TCP: one that the kernel chose for the first may not be. */
+static inline struct sockaddr_in upstream_bind(int *udp, int *tcp)
 {
 	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	int udp = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	int tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	socklen_t n = sizeof(at);
 
+	*udp = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	upstream_must(bind(*udp, (struct sockaddr *)&at, n) == 0, "bind");
+	getsockname(*udp, (struct sockaddr *)&at, &n);
+	*tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (bind(*tcp, (struct sockaddr *)&at, n) == 0 && listen(*tcp, 8) == 0)
+		return at;
+	upstream_must(errno == EADDRINUSE, "listen");
+	close(*tcp);
+	at.sin_port = 0;
+	return at;
+}
+
+static inline void upstream_open(struct upstream *u, struct loop *loop, upstream_fn *answer)
+{
+	struct sockaddr_in at;
+	int udp, tcp, taken[UPSTREAM_PORTS], n = 0;
+
+	/* Those whose other half is taken are held until there is one, so that none comes twice. */
+	while (at = upstream_bind(&udp, &tcp), at.sin_port == 0) {
+		upstream_must(n < UPSTREAM_PORTS, "ports");
+		taken[n++] = udp;
+	}
+	while (n > 0)
+		close(taken[--n]);
 	memset(u, 0, offsetof(struct upstream, wire));
 	u->loop = loop;
 	u->answer = answer;
-	upstream_must(bind(udp, (struct sockaddr *)&at, n) == 0, "bind");
-	getsockname(udp, (struct sockaddr *)&at, &n);
-	upstream_must(bind(tcp, (struct sockaddr *)&at, n) == 0 && listen(tcp, 8) == 0, "listen");
 	u->at = (struct endpoint){.addr = addr_from_v4((const uint8_t *)&at.sin_addr),
 				  .port = ntohs(at.sin_port)};
 	u->udp.ready = upstream_udp_ready;
