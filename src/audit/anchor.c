@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <syslog.h>
 #include <time.h>
@@ -32,14 +33,34 @@ static int write_all(int fd, const char *text)
 	return 0;
 }
 
-/* Many logs may write to it at the same time: a note and its blank line go in one write. */
+/*
+ * May the file end in the middle of a note? A disk that was full when that was written leaves it so,
+ * and of a file that cannot be read nobody knows.
+ */
+static bool may_end_in_note(const char *path)
+{
+	_cleanup_fd_ int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	char last[2];
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
+		return true;
+	return st.st_size > 0 && (st.st_size < 2 || pread(fd, last, 2, st.st_size - 2) != 2 ||
+				  memcmp(last, "\n\n", 2) != 0);
+}
+
+/*
+ * Many logs may write to it at the same time, and it may be one that can only be added to: a note
+ * and its blank line go in one write, and nothing is taken back.
+ */
 static int push_to_file(const char *path, const char *checkpoint, struct err *e)
 {
 	_cleanup_fd_ int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
 	_cleanup_free_ char *text = NULL;
 	int r = fd < 0 ? -errno : 0;
 
-	if (r == 0 && asprintf(&text, "%s\n", checkpoint) < 0)
+	if (r == 0 &&
+	    asprintf(&text, "%s%s\n", may_end_in_note(path) ? "\n\n" : "", checkpoint) < 0)
 		r = -ENOMEM;
 	if (r == 0)
 		r = write_all(fd, text);

@@ -47,6 +47,14 @@ static bool note_of_line(struct span line, char room[NOTE_MAX], struct span *not
 	return n > 0 && n < NOTE_MAX;
 }
 
+/* A blank line that no signature follows: what stands before it is a part of a note, and no more. */
+static bool is_torn_off(struct span line, struct span rest)
+{
+	struct span next;
+
+	return line.n == 0 && !(checkpoint_take_line(&rest, &next) && is_signature(next));
+}
+
 bool anchors_next(struct span *text, char room[NOTE_MAX], struct span *note)
 {
 	struct span rest = *text, line, ahead;
@@ -58,6 +66,8 @@ bool anchors_next(struct span *text, char room[NOTE_MAX], struct span *note)
 		bool of_line = note_of_line(line, room, note);
 
 		ahead = rest;
+		if (is_torn_off(line, rest))
+			*text = rest;
 		if (!of_line && !is_signature(line))
 			continue;
 		if (!of_line && checkpoint_take_line(&ahead, &line) && is_signature(line))
@@ -106,6 +116,23 @@ static bool is_of(struct span note, const char *origin)
 	return checkpoint_take_line(&note, &line) && span_equal(line, span_of_string(origin));
 }
 
+/*
+ * A part of a note, which a disk that was full left, says nothing. Who could make one of a whole
+ * note could take it away as well.
+ */
+static bool is_part(struct span all, const char *origin)
+{
+	struct note note;
+	struct note_signature s;
+
+	if (!note_parse(all, &note))
+		return true;
+	while (note_next_signature(&note.signatures, &s))
+		if (span_equal(s.name, span_of_string(origin)) && s.n < NOTE_SIGNATURE_OCTETS)
+			return true;
+	return note.signatures.n > 0;
+}
+
 static int add(struct anchors *a, struct span note, const struct verifier *v, struct err *e)
 {
 	struct checkpoint *more = reallocarray(a->at, a->n + 1, sizeof(*more));
@@ -134,13 +161,13 @@ int anchors_read(struct anchors *a, struct span text, const struct verifier *v, 
 	if (r < 0)
 		err_set(e, "anchor: %s", err_why(ENOMEM));
 	while (r == 0 && anchors_next(&text, room, &note))
-		if (is_of(note, origin))
+		if (is_of(note, origin) && !is_part(note, origin))
 			r = add(a, note, v, e);
 	free(room);
 	if (r < 0)
 		return r;
 	if (a->n == 0) {
-		err_set(e, "anchor: no checkpoint of %s is in it", origin);
+		err_set(e, "anchor: no whole checkpoint of %s is in it", origin);
 		return -EINVAL;
 	}
 	qsort(a->at, a->n, sizeof(*a->at), compare);

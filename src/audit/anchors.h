@@ -14,7 +14,7 @@ struct anchors {
 };
 
 /*
- * Takes those whose first line is `origin`. 0 or -errno with the message: -EINVAL: none
+ * Takes those whose first line is `origin`; one that was cut short is passed over. 0 or -errno with the message: -EINVAL: none
  * of this log is in it; -EBADMSG: one is not signed with `v`. anchors_free() in any case.
  */
 int anchors_read(struct anchors *a, struct span text, const struct verifier *v, const char *origin,

@@ -69,6 +69,45 @@ static void a_file_collects_checkpoints(void **state)
 	rig_end(&r);
 }
 
+/* The disk was full in the middle of a note: the next one is read, and nobody is accused. */
+static void a_part_of_a_checkpoint_says_nothing(void **state)
+{
+	struct rig r = rig_make();
+	const struct audit_anchor a = {.file = r.path};
+	size_t n = strlen(r.checkpoint);
+
+	for (size_t cut = 1; cut <= n; cut++) {
+		struct err e;
+		char *kept;
+
+		folder_write(r.out.fd, "kept", r.checkpoint, cut);
+		assert_int_equal(audit_anchor_push(&a, "alpha", r.checkpoint, &e), 0);
+		assert_int_equal(audit_anchor_push(&a, "alpha", r.checkpoint, &e), 0);
+		kept = folder_read(r.out.fd, "kept", NULL);
+		/* All but its last newline is all of it. */
+		assert_anchors(&r, kept, cut >= n - 1 ? 3 : 2);
+		free(kept);
+	}
+	rig_end(&r);
+}
+
+/* Alone it is no anchor, and that is said. */
+static void parts_alone_are_no_anchor(void **state)
+{
+	struct rig r = rig_make();
+	struct audit_verdict v;
+
+	for (size_t cut = 1; cut + 1 < strlen(r.checkpoint); cut++) {
+		struct err e = {""};
+
+		assert_int_equal(
+			audit_verify(r.log.fd, span_of(r.checkpoint, cut), span_of("", 0), &v, &e),
+			-1);
+		assert_non_null(strstr(e.text, "is in it"));
+	}
+	rig_end(&r);
+}
+
 static void a_command_gets_it_as_its_input(void **state)
 {
 	struct rig r = rig_make();
@@ -231,6 +270,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_file_collects_checkpoints),
+		cmocka_unit_test(a_part_of_a_checkpoint_says_nothing),
+		cmocka_unit_test(parts_alone_are_no_anchor),
 		cmocka_unit_test(a_command_gets_it_as_its_input),
 		cmocka_unit_test(a_command_that_fails_is_said),
 		cmocka_unit_test(every_place_is_tried),
