@@ -4,7 +4,7 @@
  *
  * An address is *bound* to a name from the answer that carried it until 24 hours after the last
  * answer that did; a connection to it may then use that name. An answer may be given again
- * from here until its TTL (5..60 s) has passed. Memory is bounded: see names.c.
+ * from here until its TTL (5..60 s) has passed. Memory is bounded: see names_table.h.
  *
  * With synthetic answers the sandbox sees one private address a name instead; the real ones are
  * kept here for the dial.
