@@ -1,44 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The resolver: c-ares inside the gate's loop.
+ * The resolver: which questions are in flight, and who waits for them.
  *
  * Theory of operation. A *slot* is one question (name and type) in flight. Its states:
  *
  *   FREE       nobody's.
- *   ASKED      c-ares has it and will call back exactly once; at least one lookup waits.
- *   ABANDONED  its deadline has passed and all were told; c-ares still has it.
- *   HELD       c-ares gave it back because servers are being replaced; asked again at once.
+ *   ASKED      the channel (dns_channel.h) has it, and it will come back exactly once; at least one
+ *              lookup waits.
+ *   ABANDONED  its deadline has passed and all were told; the channel still has it.
+ *   HELD       it came back because servers are being replaced; asked again at once.
  *
  * ASKED and HELD slots stand in one list in the order of their deadlines, which are all equally
- * far off, so that one timer serves all. c-ares tries each server for a short time, in turn; when
- * it has no more tries and the deadline is still far, it is asked once more. It gives
- * up every question within a few seconds, so ABANDONED slots come back.
+ * far off, so that one timer serves all. The channel tries each server for a short time, in turn;
+ * when it has no more tries and the deadline is still far, it is asked once more. It gives up every
+ * question within a few seconds, so ABANDONED slots come back.
  *
- * c-ares owns the sockets, the order of servers, retransmission and the retry over TCP. It is made
- * with every option given, so that it reads no file but the system's random numbers, once, at
- * creation. The ids of questions are drawn here, from getrandom. Servers can only be replaced
- * while nothing is in flight: everything is taken back and asked again.
- *
- * Source address, id and question of an answer are compared by c-ares, the question again by
- * dns_response_parse().
+ * The ids of questions are drawn here, from getrandom. Servers can only be replaced while nothing is
+ * in flight: everything is taken back and asked again. That an answer is one to the question is seen
+ * by c-ares, and again by dns_response_parse().
  */
 #include "gate/resolver.h"
 
-#include <ares.h>
 #include <errno.h>
 #include <seccomp.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
+#include <unistd.h>
+
+#include "gate/dns_channel.h"
 
 enum {
-	SOCKETS_MAX = 4 * RESOLVER_SERVERS_MAX, /* UDP and TCP to each, old and new */
 	TRY_MS_MIN = 250,
 	TRY_MS_MAX = 1000, /* a lost datagram is asked again after this */
-	TRIES_MAX = 3,
-	IDS = 128, /* drawn at once */
+	IDS = 128,	   /* drawn at once */
 	IDLE_MS = 3600 * 1000,
 };
 
@@ -55,6 +52,7 @@ const int resolver_syscalls[] = {
 enum slot_state { SLOT_FREE, SLOT_ASKED, SLOT_ABANDONED, SLOT_HELD };
 
 struct slot {
+	struct channel_query query;
 	struct resolver *resolver;
 	struct slot *newer, *older; /* by deadline; free ones are linked by `older` */
 	struct lookup *waiting;
@@ -65,62 +63,31 @@ struct slot {
 	struct name name;
 };
 
-struct socket_watch {
-	struct watch watch; /* fd -1: free */
-	struct resolver *resolver;
-};
-
 struct resolver {
 	struct loop *loop;
-	ares_channel channel;
-	size_t n_servers;
+	struct dns_channel channel;
 	int64_t try_ms;
-	struct timer deadline, retransmit; /* always set, so that there is always room for them */
-	int route_fd;			   /* an IPv6 socket that never sends; -1 without IPv6 */
+	struct timer deadline; /* always set, so that there is always room for it */
+	int route_fd;	       /* an IPv6 socket that never sends; -1 without IPv6 */
 	size_t n_hosts;
 	struct host_name *hosts;
 	struct slot *newest, *oldest, *free;
 	size_t n_slots; /* that were ever taken: the others are untouched memory */
 	size_t n_ids;
 	uint16_t ids[IDS];
-	struct socket_watch sockets[SOCKETS_MAX];
 	struct slot slots[RESOLVER_IN_FLIGHT_MAX];
 	struct dns_message answer;
 };
 
-/* --- timers --- */
-
-static void set_timer(struct resolver *r, struct timer *t, mono_t due)
-{
-	/* Moves a timer that is set, or sets it from its own expiry: there is room. */
-	(void)loop_timer_set(r->loop, t, due);
-}
+/* --- slots --- */
 
 static void set_deadline(struct resolver *r)
 {
 	mono_t idle = mono_add_ms(loop_now(r->loop), IDLE_MS);
 
-	set_timer(r, &r->deadline, r->oldest ? r->oldest->due : idle);
+	/* Moves a timer that is set, or sets it from its own expiry: there is room. */
+	(void)loop_timer_set(r->loop, &r->deadline, r->oldest ? r->oldest->due : idle);
 }
-
-static void set_retransmit(struct resolver *r)
-{
-	struct timeval tv, *left = ares_timeout(r->channel, NULL, &tv);
-	int64_t ms = left ? (int64_t)left->tv_sec * 1000 + left->tv_usec / 1000 + 1 : IDLE_MS;
-
-	set_timer(r, &r->retransmit, mono_add_ms(loop_now(r->loop), ms));
-}
-
-static void retransmit_expired(struct timer *t)
-{
-	struct resolver *r = sg_container_of(t, struct resolver, retransmit);
-
-	set_retransmit(r);
-	ares_process_fd(r->channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
-	set_retransmit(r);
-}
-
-/* --- slots --- */
 
 static void slot_link(struct slot *s)
 {
@@ -149,6 +116,8 @@ static void slot_release(struct slot *s)
 	s->resolver->free = s;
 }
 
+static void came_back(struct channel_query *q, enum channel_outcome outcome, struct span octets);
+
 static struct slot *slot_take(struct resolver *r)
 {
 	struct slot *s = r->free;
@@ -161,6 +130,7 @@ static struct slot *slot_take(struct resolver *r)
 		return NULL;
 	s = &r->slots[r->n_slots++];
 	s->resolver = r;
+	s->query.back = came_back;
 	return s;
 }
 
@@ -184,7 +154,7 @@ static void tell(struct lookup *waiting, const struct dns_message *answer)
 	}
 }
 
-/* c-ares is done with the slot: free before anybody hears of it, since a callback may need one. */
+/* The channel is done with the slot: free before anybody hears of it, since a callback may need one. */
 static void settle(struct slot *s, const struct dns_message *answer)
 {
 	struct lookup *waiting = s->waiting;
@@ -219,19 +189,14 @@ static uint16_t draw_id(struct resolver *r)
 	return r->n_ids ? r->ids[--r->n_ids] : 0;
 }
 
-static void answered(void *ctx, int status, int timeouts, unsigned char *octets, int n);
-
 static void ask(struct slot *s)
 {
 	uint8_t question[DNS_QUESTION_MAX];
 	size_t n = dns_question_build(&s->name, s->type, draw_id(s->resolver), s->edns, question);
 
-	if (s->resolver->n_servers == 0) { /* ares_send() would lose memory */
-		settle(s, NULL);
-		return;
-	}
 	s->state = SLOT_ASKED;
-	ares_send(s->resolver->channel, question, (int)n, answered, s);
+	if (!dns_channel_ask(&s->resolver->channel, &s->query, span_of(question, n)))
+		settle(s, NULL);
 }
 
 static void take_message(struct slot *s, struct span octets)
@@ -255,27 +220,25 @@ static void take_message(struct slot *s, struct span octets)
 	}
 }
 
-static bool may_ask_again(const struct slot *s, int status)
+static bool may_ask_again(const struct slot *s, enum channel_outcome outcome)
 {
 	mono_t now = loop_now(s->resolver->loop);
 
-	return status == ARES_ETIMEOUT && mono_ms_until(now, s->due) > s->resolver->try_ms / 2;
+	return outcome == CHANNEL_TIMED_OUT && mono_ms_until(now, s->due) > s->resolver->try_ms / 2;
 }
 
-/* From c-ares, once for each ask(); perhaps before ares_send() has returned. */
-static void answered(void *ctx, int status, int timeouts, unsigned char *octets, int n)
+/* Once for each ask(); perhaps before that has returned. */
+static void came_back(struct channel_query *q, enum channel_outcome outcome, struct span octets)
 {
-	struct slot *s = ctx;
+	struct slot *s = sg_container_of(q, struct slot, query);
 
-	if (status == ARES_EDESTRUCTION)
-		return;
 	if (s->state == SLOT_ABANDONED)
 		slot_release(s);
-	else if (status == ARES_ECANCELLED)
+	else if (outcome == CHANNEL_TAKEN_BACK)
 		s->state = SLOT_HELD;
-	else if (status == ARES_SUCCESS)
-		take_message(s, span_of(octets, (size_t)n));
-	else if (may_ask_again(s, status))
+	else if (outcome == CHANNEL_ANSWERED)
+		take_message(s, octets);
+	else if (may_ask_again(s, outcome))
 		ask(s);
 	else
 		settle(s, NULL);
@@ -301,86 +264,8 @@ bool resolver_lookup(struct resolver *r, struct lookup *l, const struct name *na
 	s->name = *name;
 	slot_link(s);
 	ask(s);
-	set_retransmit(r);
+	dns_channel_set_timer(&r->channel);
 	return true;
-}
-
-/* --- sockets of c-ares --- */
-
-static ares_socket_t socket_open(int family, int type, int protocol, void *ctx)
-{
-	return socket(family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol);
-}
-
-static int socket_close(ares_socket_t fd, void *ctx)
-{
-	return close(fd);
-}
-
-static int socket_connect(ares_socket_t fd, const struct sockaddr *to, ares_socklen_t n, void *ctx)
-{
-	return connect(fd, to, n);
-}
-
-static ares_ssize_t socket_receive(ares_socket_t fd, void *p, size_t n, int flags,
-				   struct sockaddr *from, ares_socklen_t *from_n, void *ctx)
-{
-	return recvfrom(fd, p, n, flags, from, from_n);
-}
-
-static ares_ssize_t socket_send(ares_socket_t fd, const struct iovec *iov, int n, void *ctx)
-{
-	struct msghdr m = {.msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n};
-
-	return sendmsg(fd, &m, MSG_NOSIGNAL);
-}
-
-static const struct ares_socket_functions socket_functions = {
-	.asocket = socket_open,
-	.aclose = socket_close,
-	.aconnect = socket_connect,
-	.arecvfrom = socket_receive,
-	.asendv = socket_send,
-};
-
-static void socket_ready(struct watch *w, uint32_t events)
-{
-	struct socket_watch *s = sg_container_of(w, struct socket_watch, watch);
-	struct resolver *r = s->resolver;
-	bool in = events & (EPOLLIN | EPOLLERR | EPOLLHUP);
-	bool out = w->events & EPOLLOUT && events & (EPOLLOUT | EPOLLERR | EPOLLHUP);
-
-	ares_process_fd(r->channel, in ? w->fd : ARES_SOCKET_BAD, out ? w->fd : ARES_SOCKET_BAD);
-	set_retransmit(r);
-}
-
-static struct socket_watch *find_watch(struct resolver *r, int fd)
-{
-	for (size_t i = 0; i < SOCKETS_MAX; i++)
-		if (r->sockets[i].watch.fd == fd)
-			return &r->sockets[i];
-	return NULL;
-}
-
-/*
- * c-ares says what it wants to know of a socket, and nothing of it before it closes it. A socket
- * that cannot be watched is one that does not answer: its questions time out.
- */
-static void socket_wanted(void *ctx, ares_socket_t fd, int readable, int writable)
-{
-	struct resolver *r = ctx;
-	struct socket_watch *s = find_watch(r, fd);
-	uint32_t events = (readable ? EPOLLIN : 0) | (writable ? EPOLLOUT : 0);
-
-	if (s && events) {
-		if (loop_modify(r->loop, &s->watch, events) < 0)
-			loop_remove(r->loop, &s->watch);
-	} else if (s) {
-		loop_remove(r->loop, &s->watch);
-	} else if (events && (s = find_watch(r, -1))) {
-		if (loop_add(r->loop, &s->watch, fd, events) < 0)
-			s->watch.fd = -1;
-	}
 }
 
 /* --- configuration --- */
@@ -396,30 +281,6 @@ static int64_t try_ms(const struct resolver_config *c)
 	if (c->timeout_ms && ms > c->timeout_ms)
 		ms = c->timeout_ms;
 	return ms < TRY_MS_MIN ? TRY_MS_MIN : ms;
-}
-
-static int set_servers(struct resolver *r, const struct resolver_config *c)
-{
-	struct ares_addr_port_node nodes[RESOLVER_SERVERS_MAX];
-	size_t n = c->n_servers < RESOLVER_SERVERS_MAX ? c->n_servers : RESOLVER_SERVERS_MAX;
-
-	memset(nodes, 0, sizeof(nodes));
-	for (size_t i = 0; i < n; i++) {
-		const struct endpoint *e = &c->servers[i];
-
-		nodes[i].next = i + 1 < n ? &nodes[i + 1] : NULL;
-		nodes[i].udp_port = nodes[i].tcp_port = e->port;
-		nodes[i].family = addr_is_v4(&e->addr) ? AF_INET : AF_INET6;
-		if (addr_is_v4(&e->addr))
-			memcpy(&nodes[i].addr.addr4, addr_v4_octets(&e->addr), 4);
-		else
-			memcpy(&nodes[i].addr.addr6, e->addr.b, 16);
-	}
-	r->n_servers = 0;
-	if (ares_set_servers_ports(r->channel, n ? nodes : NULL) != ARES_SUCCESS)
-		return -ENOMEM;
-	r->n_servers = n;
-	return 0;
 }
 
 static int copy_hosts(const struct resolver_config *c, struct host_name **out)
@@ -448,7 +309,7 @@ static void ask_held(struct resolver *r)
 			ask(s);
 		s = next;
 	}
-	set_retransmit(r);
+	dns_channel_set_timer(&r->channel);
 }
 
 int resolver_configure(struct resolver *r, const struct resolver_config *c)
@@ -458,8 +319,8 @@ int resolver_configure(struct resolver *r, const struct resolver_config *c)
 
 	if (rc < 0)
 		return rc;
-	ares_cancel(r->channel);
-	rc = set_servers(r, c);
+	dns_channel_take_back(&r->channel);
+	rc = dns_channel_set_servers(&r->channel, c);
 	ask_held(r);
 	if (rc < 0) {
 		free(hosts);
@@ -471,56 +332,16 @@ int resolver_configure(struct resolver *r, const struct resolver_config *c)
 	return 0;
 }
 
-static int open_channel(struct resolver *r, const struct resolver_config *c)
-{
-	char lookups[] = "b"; /* servers only: never the hosts file */
-	struct in_addr placeholder = {0};
-	struct ares_options o = {
-		.flags = ARES_FLAG_NOSEARCH | ARES_FLAG_NOALIASES | ARES_FLAG_EDNS,
-		.timeout = (int)r->try_ms,
-		.tries = c->tries < 1		? 1
-			 : c->tries > TRIES_MAX ? TRIES_MAX
-						: (int)c->tries,
-		.ndots = 1,
-		.lookups = lookups,
-		.servers = &placeholder,
-		.nservers = 1,
-		.ednspsz = DNS_UDP_MAX,
-		.sock_state_cb = socket_wanted,
-		.sock_state_cb_data = r,
-	};
-	/* With all of these given, no configuration file is looked for. */
-	int given = ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_NDOTS |
-		    ARES_OPT_LOOKUPS | ARES_OPT_SERVERS | ARES_OPT_DOMAINS | ARES_OPT_SORTLIST |
-		    ARES_OPT_EDNSPSZ | ARES_OPT_SOCK_STATE_CB | ARES_OPT_NOROTATE;
-
-	if (ares_init_options(&r->channel, &o, given) != ARES_SUCCESS) {
-		r->channel = NULL;
-		return -ENOMEM;
-	}
-	ares_set_socket_functions(r->channel, &socket_functions, r);
-	return 0;
-}
-
-static void init_tables(struct resolver *r)
-{
-	for (size_t i = 0; i < SOCKETS_MAX; i++)
-		r->sockets[i] = (struct socket_watch){{.ready = socket_ready, .fd = -1}, r};
-	r->deadline.expired = deadline_expired;
-	r->retransmit.expired = retransmit_expired;
-	r->route_fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-}
-
 static int start(struct resolver *r, const struct resolver_config *c)
 {
 	mono_t idle = mono_add_ms(loop_now(r->loop), IDLE_MS);
 	int rc;
 
 	r->try_ms = try_ms(c);
-	if (!loop_timer_set(r->loop, &r->deadline, idle) ||
-	    !loop_timer_set(r->loop, &r->retransmit, idle))
+	r->deadline.expired = deadline_expired;
+	if (!loop_timer_set(r->loop, &r->deadline, idle))
 		return -ENOSPC;
-	rc = open_channel(r, c);
+	rc = dns_channel_open(&r->channel, r->loop, c, r->try_ms);
 	return rc < 0 ? rc : resolver_configure(r, c);
 }
 
@@ -535,7 +356,7 @@ struct resolver *resolver_new(struct loop *loop, const struct resolver_config *c
 		return NULL;
 	}
 	r->loop = loop;
-	init_tables(r);
+	r->route_fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	rc = start(r, c);
 	if (rc < 0) {
 		err_set(e, "resolver: cannot set up c-ares: %s", strerror(-rc));
@@ -549,10 +370,8 @@ void resolver_free(struct resolver *r)
 {
 	if (!r)
 		return;
-	if (r->channel)
-		ares_destroy(r->channel);
+	dns_channel_close(&r->channel);
 	loop_timer_cancel(r->loop, &r->deadline);
-	loop_timer_cancel(r->loop, &r->retransmit);
 	if (r->route_fd >= 0)
 		close(r->route_fd);
 	free(r->hosts);
