@@ -11,6 +11,7 @@ import time
 from ipaddress import ip_address
 
 from internet.netns import Place
+from program import HANGS
 
 IPV4, IPV6, ARP, VLAN, QINQ = 0x0800, 0x86DD, 0x0806, 0x8100, 0x88A8
 ICMP, TCP, UDP, ICMPV6 = 1, 6, 17, 58
@@ -130,6 +131,14 @@ class AnyWire:
             ethertype = IPV6 if payload[:1] and payload[0] >> 4 == 6 else IPV4
         return (to or self.gate) + (source or self.own) + struct.pack("!H", ethertype) + payload
 
+    def heard_until(self, enough):
+        """All that comes back until enough(frames)."""
+        end, frames = time.monotonic() + HANGS, []
+        while not enough(frames):
+            assert time.monotonic() < end, frames
+            frames += self.heard()
+        return frames
+
 
 class AgentWire(AnyWire):
     """The link of a machine that has a kernel of its own, by the agent in it."""
@@ -177,11 +186,15 @@ class Wire(AnyWire):
 
     def _find_gate(self):
         self._socket.bind((self.device, 3))
-        self._socket.send(_who_is_the_gate(self.own))
-        while True:
-            frame = self._socket.recv(2048)
-            if _is_arp_answer(frame):
+        for _ in range(20):
+            self._socket.send(_who_is_the_gate(self.own))
+            try:
+                while not _is_arp_answer(frame := self._socket.recv(2048)):
+                    pass
                 return frame[6:12]
+            except TimeoutError:
+                pass
+        raise AssertionError("nobody says that he is the gate")
 
     def send(self, *frames):
         """Puts frames on the link; what the device itself will not take is not an attack."""
@@ -202,6 +215,7 @@ class Wire(AnyWire):
                 continue
             if address[2] != 4:
                 frames.append(frame)
+        self._socket.settimeout(1)
         return frames
 
     def run(self, argv):

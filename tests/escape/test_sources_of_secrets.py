@@ -4,6 +4,7 @@ directory must not be among them, nor say what they do. The judge is a file outs
 
 import base64
 import itertools
+import os
 
 import pytest
 
@@ -11,7 +12,7 @@ from internet.web import Response
 from program import wait_until
 
 NAME, SECRET, PLANTED = "api.example.com", "s3cret-0123456789", "planted-0123456789"
-MARK = "/var/tmp/sandgate-test-mark"
+MARK = f"/var/tmp/sandgate-test-mark-{os.getpid()}"  # the folder is the host's, for all who test there
 _numbers = itertools.count()
 
 
@@ -147,7 +148,7 @@ def test_the_command_that_anchors_the_log_finds_nothing_there(world, sandgate, m
         done = sandgate.run(command=f"mkdir bin && printf '#!/bin/sh\ntouch {mark}\n' > bin/cp && chmod 755 bin/cp",
                             cwd=cwd, env=env)
         assert done.ok, done
-        wait_until(lambda: is_there(world, f"{mark}-anchor") or is_there(world, mark), 10, "the checkpoint")
+        wait_until(lambda: is_there(world, f"{mark}-anchor") or is_there(world, mark), what="the checkpoint")
         assert not is_there(world, mark)
     finally:
         sandgate("config", "unset", "audit.anchor")
