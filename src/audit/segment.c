@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "audit/segment.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -10,6 +9,7 @@
 
 #include "audit/checkpoint.h"
 #include "audit/disk.h"
+#include "base/folder.h"
 
 static const char suffix[] = ".jsonl";
 enum { DIGITS = 20, SUFFIX = sizeof(suffix) - 1 };
@@ -62,17 +62,13 @@ static int read_names(DIR *dir, uint64_t **out, size_t *n)
 
 int segment_list(int dir, uint64_t **out, size_t *n)
 {
-	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r;
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	DIR *d = folder_list(openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	int r;
 
 	*out = NULL;
 	*n = 0;
-	if (!d) {
-		r = -errno;
-		if (fd >= 0)
-			close(fd);
-		return r;
-	}
+	if (!d)
+		return -errno;
 	r = read_names(d, out, n);
 	closedir(d);
 	if (r < 0) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "docker/store.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/folder.h"
 #include "sandbox/private_dir.h"
 #include "sandbox/state_dir.h"
 
@@ -153,15 +153,12 @@ static int each_file(int folder, const char *file, docker_store_fn *fn, void *ct
 
 int docker_store_each(int folder, docker_store_fn *fn, void *ctx, struct err *e)
 {
-	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	DIR *d = folder_list(openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 	struct dirent *entry;
+	int rc = 0;
 
-	if (!d) {
-		if (fd >= 0)
-			close(fd);
+	if (!d)
 		return err_set(e, "the docker driver's folder: %s", err_why(errno));
-	}
 	while (rc == 0 && (entry = readdir(d)))
 		rc = each_file(folder, entry->d_name, fn, ctx, e);
 	closedir(d);

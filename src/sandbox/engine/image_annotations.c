@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/engine/image_annotations.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -10,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/folder.h"
 #include "sandbox/settings/trusted_file.h"
 
 /* --- the parts that parse --- */
@@ -153,15 +153,12 @@ static int look_at_manifest(int folder, const char *name)
 /* The same of all that there are; -1 when there is none. */
 static int look_at_manifests(const struct store *s, const char *image)
 {
-	int fd = open_folder(s, "images", image), rc = 0, seen = 0;
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	DIR *d = folder_list(open_folder(s, "images", image));
 	struct dirent *entry;
+	int rc = 0, seen = 0;
 
-	if (!d) {
-		if (fd >= 0)
-			close(fd);
+	if (!d)
 		return -1;
-	}
 	while (rc == 0 && (entry = readdir(d)))
 		if (is_manifest(entry->d_name)) {
 			rc = look_at_manifest(dirfd(d), entry->d_name);

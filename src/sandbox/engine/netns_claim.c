@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/engine/netns_claim.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -9,6 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/folder.h"
 
 enum { CLAIM_MAX = 48 };
 
@@ -98,16 +99,11 @@ static void look(struct search *s, DIR *d)
  */
 static int search(struct search *s, const struct registry *r, int netns, struct err *e)
 {
-	int fd = openat(r->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	DIR *d = folder_list(openat(r->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 	struct stat st;
 
-	if (!d) {
-		err_set(e, "%s: %s", r->path, err_why(errno));
-		if (fd >= 0)
-			close(fd);
-		return -1;
-	}
+	if (!d)
+		return err_set(e, "%s: %s", r->path, err_why(errno));
 	s->registry = r;
 	if (fstat(netns, &st) == 0) {
 		print(&st, s->wanted);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/files/masked_files.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -12,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/folder.h"
 #include "sandbox/person.h"
 
 enum { DEPTH_MAX = 16 };
@@ -72,16 +72,12 @@ static bool may_be_masked(const struct dirent *entry)
 
 static void walk_folder(struct walk *w, int parent, const char *name, size_t used, unsigned depth)
 {
-	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	DIR *d = folder_list(openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 	const struct dirent *entry;
 
 	/* A folder that is gone or cannot be read shows the sandbox nothing either. */
-	if (!d) {
-		if (fd >= 0)
-			close(fd);
+	if (!d)
 		return;
-	}
 	while (!w->failed && (entry = readdir(d)))
 		if (may_be_masked(entry))
 			visit(w, dirfd(d), entry->d_name, used, depth + 1);

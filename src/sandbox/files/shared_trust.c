@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/files/shared_trust.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/folder.h"
 #include "sandbox/files/pem.h"
 #include "sandbox/runtime_dir.h"
 #include "sandbox/settings/trusted_file.h"
@@ -95,16 +95,12 @@ static int open_folders(const char *id, bool make, struct folders *f)
 /* Calls fn for each name; the first that is not 0, or -errno. */
 static int each_name(int folder, int (*fn)(int folder, const char *name, void *ctx), void *ctx)
 {
-	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	DIR *d = folder_list(openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 	struct dirent *entry;
+	int rc = 0;
 
-	if (!d) {
-		rc = -errno;
-		if (fd >= 0)
-			close(fd);
-		return rc;
-	}
+	if (!d)
+		return -errno;
 	while (rc == 0 && (entry = readdir(d)))
 		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
 			rc = fn(folder, entry->d_name, ctx);

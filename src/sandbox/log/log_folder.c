@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/log/log_folder.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/folder.h"
 #include "sandbox/private_dir.h"
 #include "sandbox/state_dir.h"
 
@@ -58,12 +58,7 @@ int log_folder_open(const char *name, struct err *e)
 
 static DIR *open_list(int at, const char *name)
 {
-	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-
-	if (!d && fd >= 0)
-		close(fd);
-	return d;
+	return folder_list(openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
 
 static void remove_files(int at, const char *name)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/settings/project.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/folder.h"
 #include "policy/document.h"
 #include "policy/rule.h"
 #include "sandbox/path.h"
@@ -119,15 +119,11 @@ static bool has_plain(int folder, const struct language *l)
 /* One reading of the folder for the patterns of all languages. */
 static void find_patterns(int folder, const struct catalogue *c, bool *shown)
 {
-	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	DIR *d = folder_list(openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 	const struct dirent *entry;
 
-	if (!d) {
-		if (fd >= 0)
-			close(fd);
+	if (!d)
 		return;
-	}
 	for (unsigned n = 0; n < PROJECT_NAMES_MAX && (entry = readdir(d)); n++) {
 		const struct language *l = catalogue_language_of_file(c, entry->d_name);
 
