@@ -22,13 +22,13 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "airlock/airlock_message.h"
 #include "airlock/door_process.h"
 #include "airlock/eth0.h"
 #include "airlock/handed.h"
+#include "airlock/namespace.h"
 #include "airlock/sysctl.h"
 #include "airlock/way_out.h"
 #include "confine/confine.h"
@@ -45,19 +45,11 @@ struct placer {
 	bool v6; /* the namespace has it */
 };
 
-static bool is_own_netns(int netns)
-{
-	struct stat one, own;
-
-	return fstat(netns, &one) == 0 && stat("/proc/self/ns/net", &own) == 0 &&
-	       one.st_dev == own.st_dev && one.st_ino == own.st_ino;
-}
-
 static int enter(struct placer *l, struct err *e)
 {
 	int error;
 
-	if (is_own_netns(FD_NETNS))
+	if (namespace_is(FD_NETNS, "/proc/self/ns/net"))
 		return err_set(e, "that is the network namespace of sandgate itself; a gate has to "
 				  "stand outside of what it holds");
 	if (setns(FD_NETNS, CLONE_NEWNET) < 0)

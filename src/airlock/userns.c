@@ -6,13 +6,12 @@
 #include <fcntl.h>
 #include <linux/nsfs.h>
 #include <sched.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 
 #include "airlock/missing.h"
+#include "airlock/namespace.h"
 
 static int write_file(const char *path, const char *text)
 {
@@ -52,14 +51,6 @@ int userns_enter(uid_t uid, gid_t gid, struct err *e)
 	return missing_userns(&facts, -error, e);
 }
 
-static bool is_own_userns(int userns)
-{
-	struct stat one, own;
-
-	return fstat(userns, &one) == 0 && stat("/proc/self/ns/user", &own) == 0 &&
-	       one.st_dev == own.st_dev && one.st_ino == own.st_ino;
-}
-
 int userns_enter_owner(int netns, struct err *e)
 {
 	_cleanup_fd_ int owner = ioctl(netns, NS_GET_USERNS);
@@ -72,7 +63,7 @@ int userns_enter_owner(int netns, struct err *e)
 						    "where it was made");
 	if (capng_get_caps_process() == 0 && capng_have_capability(CAPNG_EFFECTIVE, CAP_SYS_ADMIN))
 		return 0;
-	if (is_own_userns(owner))
+	if (namespace_is(owner, "/proc/self/ns/user"))
 		return err_set(e, "the network namespace is root's; run sandgate as root");
 	if (setns(owner, CLONE_NEWUSER) < 0)
 		return err_set(e,
