@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/engine/netns.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/nsfs.h>
@@ -10,15 +11,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "airlock/namespace.h"
 #include "airlock/userns.h"
 #include "airlock/way_out.h"
-#include "sandbox/control/exec_wire.h"
+#include "sandbox/errand.h"
 #include "sandbox/pidfd.h"
 
 enum { CHILD_MS = 5000, MESSAGE_OCTETS = 32768, HEARD_AT_ONCE = 64 };
@@ -85,100 +85,42 @@ int netns_open_pid(pid_t pid, int *alive, struct err *e)
 	return -1;
 }
 
-static bool is_same(int netns, const char *path)
-{
-	struct stat one, other;
-
-	return fstat(netns, &one) == 0 && stat(path, &other) == 0 && one.st_dev == other.st_dev &&
-	       one.st_ino == other.st_ino;
-}
-
 /* --- in it --- */
 
-/* What the child does there, and the descriptors that it makes for the caller. 0 or -1. */
-typedef int work_fn(void *ctx, int *fds, struct err *e);
-
+/* Work for run(), done in the namespace. */
 struct job {
-	work_fn *work;
+	int (*work)(void *ctx, void *answer, int *fds, struct err *e);
 	void *ctx;
-	int n_fds; /* that it makes */
+	size_t size; /* of the answer */
+	int n_fds;   /* that it makes */
+	int netns;   /* run() sets it */
 };
 
-struct result {
-	int rc;
-	struct err e;
-	char ways[NETNS_WAYS_MAX];
-};
-
-static int enter_and_work(int netns, const struct job *j, int *fds, struct err *e)
+static int enter_and_work(void *ctx, void *answer, int *fds, struct err *e)
 {
-	if (userns_enter_owner(netns, e))
+	const struct job *j = ctx;
+
+	if (userns_enter_owner(j->netns, e))
 		return -1;
-	if (setns(netns, CLONE_NEWNET) < 0)
+	if (setns(j->netns, CLONE_NEWNET) < 0)
 		return err_set(e, "the network namespace cannot be entered: %s", strerror(errno));
-	return j->work(j->ctx, fds, e);
+	return j->work(j->ctx, answer, fds, e);
 }
 
-static void sg_noreturn be_child(int netns, const struct job *j, int sock, struct result *r,
-				 pid_t parent)
+static int run(int netns, struct job j, void *answer, int *fds, struct err *e)
 {
-	int fds[EXEC_FDS_MAX];
+	const struct errand x = {
+		.what = "looking into the network namespace",
+		.ms = CHILD_MS,
+		.work = enter_and_work,
+		.ctx = &j,
+		.size = j.size,
+		.n_fds = j.n_fds,
+	};
 
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
-		_exit(1);
-	r->rc = enter_and_work(netns, j, fds, &r->e);
-	_exit(exec_send(sock, r, sizeof(*r), fds, r->rc ? 0 : j->n_fds) != 0);
+	j.netns = netns;
+	return errand_run(&x, answer, fds, e);
 }
-
-static int hear_child(int sock, const struct job *j, struct result *r, int *out, struct err *e)
-{
-	struct pollfd f = {.fd = sock, .events = POLLIN};
-	int fds[EXEC_FDS_MAX], n_fds = 0, ready;
-	ssize_t got;
-
-	do
-		ready = poll(&f, 1, CHILD_MS);
-	while (ready < 0 && errno == EINTR);
-	got = ready == 1 ? exec_receive(sock, r, sizeof(*r), fds, &n_fds) : 0;
-	if (got == (ssize_t)sizeof(*r) && n_fds == (r->rc ? 0 : j->n_fds)) {
-		for (int i = 0; i < n_fds; i++)
-			out[i] = fds[i];
-		*e = r->e;
-		return r->rc;
-	}
-	exec_close_all(fds, n_fds);
-	return err_set(e, "looking into the network namespace: no answer within %d s",
-		       CHILD_MS / 1000);
-}
-
-/* `r` is also what the work fills; `out` has room for the job's descriptors. */
-static int run(int netns, const struct job *j, struct result *r, int *out, struct err *e)
-{
-	pid_t self = getpid(), pid;
-	int pair[2], rc;
-
-	*e->text = 0;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return err_set(e, "a socket pair: %s", err_why(errno));
-	pid = fork();
-	if (pid == 0)
-		be_child(netns, j, pair[1], r, self);
-	close(pair[1]);
-	rc = pid < 0 ? err_set(e, "a process for the network namespace: %s", err_why(errno))
-		     : hear_child(pair[0], j, r, out, e);
-	close(pair[0]);
-	if (pid > 0) {
-		kill(pid, SIGKILL);
-		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-			;
-	}
-	return rc;
-}
-
-struct ways {
-	uint32_t link;
-	struct result *result;
-};
 
 static int open_route(struct nl *n, struct err *e)
 {
@@ -187,45 +129,41 @@ static int open_route(struct nl *n, struct err *e)
 	return error < 0 ? err_set(e, "a route netlink socket: %s", err_why(-error)) : 0;
 }
 
-static int list_ways(void *ctx, int *fds, struct err *e)
+static_assert((int)NETNS_WAYS_MAX <= (int)ERRAND_ANSWER_MAX, "the list is an answer");
+
+static int list_ways(void *ctx, void *answer, int *fds, struct err *e)
 {
-	struct ways *w = ctx;
+	const uint32_t *link = ctx;
 	struct nl n;
 
-	return open_route(&n, e) ? -1
-				 : way_out_list(&n, w->link, w->result->ways, NETNS_WAYS_MAX, e);
+	return open_route(&n, e) ? -1 : way_out_list(&n, *link, answer, NETNS_WAYS_MAX, e);
 }
 
 int netns_list_ways(int netns, uint32_t link, char out[NETNS_WAYS_MAX], struct err *e)
 {
-	struct result r = {0};
-	struct ways w = {link, &r};
-	int rc = run(netns, &(struct job){list_ways, &w, 0}, &r, NULL, e);
+	struct job j = {.work = list_ways, .ctx = &link, .size = NETNS_WAYS_MAX};
+	int rc = run(netns, j, out, NULL, e);
 
-	r.ways[NETNS_WAYS_MAX - 1] = 0;
-	memcpy(out, r.ways, NETNS_WAYS_MAX);
+	out[NETNS_WAYS_MAX - 1] = 0;
 	return rc;
 }
 
-static int take_ways(void *ctx, int *fds, struct err *e)
+static int take_ways(void *ctx, void *answer, int *fds, struct err *e)
 {
-	const struct ways *w = ctx;
+	const uint32_t *link = ctx;
 	struct nl n;
 
-	if (open_route(&n, e) || way_out_remove(&n, w->link, e))
+	if (open_route(&n, e) || way_out_remove(&n, *link, e))
 		return -1;
-	return way_out_verify(&n, w->link, e);
+	return way_out_verify(&n, *link, e);
 }
 
 int netns_take_ways(int netns, uint32_t link, struct err *e)
 {
-	struct result r = {0};
-	struct ways w = {link, &r};
-
-	return run(netns, &(struct job){take_ways, &w, 0}, &r, NULL, e);
+	return run(netns, (struct job){.work = take_ways, .ctx = &link}, NULL, NULL, e);
 }
 
-static int open_watch(void *ctx, int *fds, struct err *e)
+static int open_watch(void *ctx, void *answer, int *fds, struct err *e)
 {
 	struct sockaddr_nl self = {.nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK};
 	struct nl ask;
@@ -241,11 +179,10 @@ static int open_watch(void *ctx, int *fds, struct err *e)
 
 int netns_watch_open(int netns, struct netns_watch *w, struct err *e)
 {
-	struct result r = {0};
 	int fds[2];
 
 	*w = NETNS_WATCH_NONE;
-	if (run(netns, &(struct job){open_watch, NULL, 2}, &r, fds, e))
+	if (run(netns, (struct job){.work = open_watch, .n_fds = 2}, NULL, fds, e))
 		return -1;
 	w->events = fds[0];
 	w->ask.fd = fds[1];
@@ -265,30 +202,26 @@ void netns_watch_close(struct netns_watch *w)
  * Where the first process shows its namespaces to nobody: settings of the machine as a whole are in
  * the initial namespace alone (net_core_table in net/core/sysctl_net_core.c).
  */
-static int check_initial(void *ctx, int *fds, struct err *e)
+static int check_initial(void *ctx, void *answer, int *fds, struct err *e)
 {
-	bool *initial = ctx;
+	bool initial = access("/proc/sys/net/core/netdev_max_backlog", F_OK) == 0;
 
-	*initial = access("/proc/sys/net/core/netdev_max_backlog", F_OK) == 0;
-	return *initial ? err_set(e, "%s", of_host) : 0;
+	return initial ? err_set(e, "%s", of_host) : 0;
 }
 
 int netns_check(int netns, struct err *e)
 {
-	struct result r = {0};
-	bool initial = false;
-
 	if (ioctl(netns, NS_GET_NSTYPE) != CLONE_NEWNET)
 		return err_set(e, "that is no network namespace; ip netns lists those with a name, "
 				  "as /run/netns/NAME");
-	if (is_same(netns, "/proc/1/ns/net"))
+	if (namespace_is(netns, "/proc/1/ns/net"))
 		return err_set(e, "%s", of_host);
-	if (is_same(netns, "/proc/self/ns/net"))
+	if (namespace_is(netns, "/proc/self/ns/net"))
 		return err_set(e, "that is the network namespace of sandgate itself; run it from "
 				  "outside of it");
 	if (access("/proc/1/ns/net", R_OK) == 0)
 		return 0;
-	return run(netns, &(struct job){check_initial, &initial, 0}, &r, NULL, e);
+	return run(netns, (struct job){.work = check_initial}, NULL, NULL, e);
 }
 
 /* --- from outside --- */

@@ -14,15 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "airlock/namespace.h"
 #include "airlock/userns.h"
 #include "base/compiler.h"
+#include "sandbox/errand.h"
 #include "sandbox/files/in_root.h"
 #include "sandbox/files/mount_clone.h"
 #include "sandbox/pidfd.h"
@@ -41,10 +40,9 @@ struct site {
 
 #define SITE_NONE ((struct site){.mounts = -1, .table = -1, .root = -1, .descriptors = -1})
 
-struct result {
-	int rc;
-	struct err e;
-	size_t n, first; /* of the places that were covered */
+/* The places that were covered. */
+struct covered {
+	size_t n, first;
 };
 
 /* --- looking a place up --- */
@@ -298,12 +296,12 @@ static int place_one(const struct site *s, const struct ca_bundle *ca, const str
 }
 
 static int place_all(const struct site *s, const struct ca_bundle *ca,
-		     const struct file_over *places, int clones, struct result *r)
+		     const struct file_over *places, int clones, struct covered *r, struct err *e)
 {
 	int rc;
 
 	for (size_t i = 0; places[i].path; i++) {
-		rc = is_placed(&places[i]) ? place_one(s, ca, &places[i], clones, &r->e) : 0;
+		rc = is_placed(&places[i]) ? place_one(s, ca, &places[i], clones, e) : 0;
 		if (rc < 0)
 			return -1;
 		if (rc && r->n++ == 0)
@@ -331,31 +329,31 @@ static int begin_clones(const struct ca_bundle *ca, const struct file_over *plac
 	return mount_clone_begin(ca->folder, names, e);
 }
 
+struct placing {
+	struct site *site;
+	const struct ca_bundle *ca;
+	const struct file_over *places;
+	const char *root;
+};
+
 /* The clones are made where this process comes from: the sandbox's files are not seen in the container. */
-static int work(struct site *s, const struct ca_bundle *ca, const struct file_over *places,
-		const char *root, struct result *r)
+static int work(void *ctx, void *answer, int *fds, struct err *e)
 {
+	const struct placing *p = ctx;
 	_cleanup_fd_ int clones = -1;
 
-	if (userns_enter_owner(s->mounts, &r->e))
-		return err_set(&r->e,
-			       "its files belong to another user; run sandgate as that one, or "
-			       "as root");
-	clones = begin_clones(ca, places, &r->e);
+	if (userns_enter_owner(p->site->mounts, e))
+		return err_set(e, "its files belong to another user; run sandgate as that one, or "
+				  "as root");
+	clones = begin_clones(p->ca, p->places, e);
 	if (clones < 0)
 		return -1;
-	return enter(s, root, &r->e) || place_all(s, ca, places, clones, r) ? -1 : 0;
+	return enter(p->site, p->root, e) || place_all(p->site, p->ca, p->places, clones, answer, e)
+		       ? -1
+		       : 0;
 }
 
 /* --- the caller --- */
-
-static bool is_same_namespace(int fd, const char *path)
-{
-	struct stat one, other;
-
-	return fstat(fd, &one) == 0 && stat(path, &other) == 0 && one.st_dev == other.st_dev &&
-	       one.st_ino == other.st_ino;
-}
 
 static int open_of(pid_t pid, const char *name, int flags)
 {
@@ -381,7 +379,7 @@ static int open_site(const struct trust_target *t, struct site *s, struct err *e
 		return err_set(e, "the files of process %d: %s", (int)pid, err_why(errno));
 	if (poll(&ended, 1, 0) != 0)
 		return err_set(e, "the process has ended");
-	s->of_host = s->root >= 0 && is_same_namespace(s->root, "/");
+	s->of_host = s->root >= 0 && namespace_is(s->root, "/");
 	return 0;
 }
 
@@ -393,55 +391,6 @@ static void close_site(struct site *s)
 		close(s->table);
 	if (s->root >= 0)
 		close(s->root);
-}
-
-static int hear(int sock, struct result *r, struct err *e)
-{
-	struct pollfd f = {.fd = sock, .events = POLLIN};
-	int ready;
-
-	do
-		ready = poll(&f, 1, PLACE_MS);
-	while (ready < 0 && errno == EINTR);
-	if (ready != 1 || recv(sock, r, sizeof(*r), 0) != (ssize_t)sizeof(*r))
-		return err_set(e, "no answer within %d s", PLACE_MS / 1000);
-	*e = r->e;
-	return r->rc;
-}
-
-static void sg_noreturn be_placer(struct site *s, const struct ca_bundle *ca,
-				  const struct file_over *places, const char *root, int sock,
-				  pid_t parent)
-{
-	struct result r = {0};
-
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
-		_exit(1);
-	r.rc = work(s, ca, places, root, &r);
-	_exit(send(sock, &r, sizeof(r), MSG_NOSIGNAL) != (ssize_t)sizeof(r));
-}
-
-static int run(struct site *s, const struct ca_bundle *ca, const struct file_over *places,
-	       const char *root, struct result *r, struct err *e)
-{
-	pid_t self = getpid(), pid;
-	int pair[2], rc;
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return err_set(e, "a socket pair: %s", err_why(errno));
-	pid = fork();
-	if (pid == 0)
-		be_placer(s, ca, places, root, pair[1], self);
-	close(pair[1]);
-	rc = pid < 0 ? err_set(e, "a process for its mounts: %s", err_why(errno))
-		     : hear(pair[0], r, e);
-	close(pair[0]);
-	if (pid > 0) {
-		kill(pid, SIGKILL);
-		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-			;
-	}
-	return rc;
 }
 
 /* The folder last: where none can be made, what the image has is covered all the same. */
@@ -461,15 +410,21 @@ int trust_place(const struct ca_bundle *ca, const struct trust_target *t, struct
 {
 	struct file_over places[CA_BUNDLE_PLACES];
 	struct site s = SITE_NONE;
-	struct result r = {0};
+	struct placing p = {&s, ca, places, t->root};
+	const struct errand x = {.what = "its mounts",
+				 .ms = PLACE_MS,
+				 .work = work,
+				 .ctx = &p,
+				 .size = sizeof(struct covered)};
+	struct covered r = {0};
 	int rc = open_site(t, &s, e);
 
 	choose_places(ca, places);
-	if (rc == 0 && (is_same_namespace(s.mounts, "/proc/self/ns/mnt") ||
-			is_same_namespace(s.mounts, "/proc/1/ns/mnt")))
+	if (rc == 0 && (namespace_is(s.mounts, "/proc/self/ns/mnt") ||
+			namespace_is(s.mounts, "/proc/1/ns/mnt")))
 		rc = 1;
 	else if (rc == 0)
-		rc = run(&s, ca, places, t->root, &r, e);
+		rc = errand_run(&x, &r, NULL, e);
 	close_site(&s);
 	*out = (struct trust_placed){.first = r.n ? places[r.first].path : NULL, .n = r.n};
 	return rc < 0 ? err_prefix(e, "the container's certificates") : rc;
