@@ -51,7 +51,8 @@ static int hear(const struct errand *x, int sock, void *answer, int *out, struct
 		return r.rc;
 	}
 	exec_close_all(fds, n_fds);
-	return err_set(e, "%s: no answer within %d s", x->what, x->ms / 1000);
+	return ready == 1 ? err_set(e, "%s: its process has ended without an answer", x->what)
+			  : err_set(e, "%s: no answer within %d s", x->what, x->ms / 1000);
 }
 
 int errand_run(const struct errand *x, void *answer, int *fds, struct err *e)
