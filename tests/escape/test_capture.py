@@ -69,7 +69,7 @@ def test_a_flood_ends_at_the_limit(sandgate, captures, far):
         wire.send(frame)
         wire.send(noise)
     wire.close()
-    wait_until(lambda: not sandgate.json("pcap", box.name)["on"], what="the limit")
+    wait_until(lambda: not sandgate.json("pcap", box.name)["on"], timeout=30, what="the limit")
     stop, = await_entries(sandgate, box.name, "sandgate.pcap.stop")
     assert stop["why"] == "limit" and stop["segments"] == 4
     sizes = [captures.stat(captures.path(name)).st_size for name in captures.names()]

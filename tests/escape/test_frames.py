@@ -425,7 +425,7 @@ def test_frames_while_the_gate_is_dead(attack):
         while time.monotonic() < end:
             attack.wire.send(*frames)
             time.sleep(0.002)
-        wait_until(lambda: _has_gate(attack.box), what="the gate's return")
+        wait_until(lambda: _has_gate(attack.box), 10, "the gate's return")
     assert [p for p in attack.world.left_the_host(dns=True) if not attack.ordinary(p)] == []
 
 

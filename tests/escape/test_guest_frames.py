@@ -64,7 +64,7 @@ class GuestAttack:
         """Each of the frames, sent, is one more of `what`, and none leaves the machine."""
         before = self.net.egress()["frames"][what]
         self.send(*frames)
-        wait_until(lambda: self.net.egress()["frames"][what] >= before + len(frames), what="the count")
+        wait_until(lambda: self.net.egress()["frames"][what] >= before + len(frames), 20, "the count")
         assert self.net.egress()["frames"][what] == before + len(frames)
         self.nothing_left()
 
@@ -541,7 +541,7 @@ def test_headers_that_lie(world, monitor):
     noise = [eth(b"\0\1\x08\0" + syns[0][14:], f.VLAN), eth(syns[0][14:], source=GATE_MAC), eth(syns[0][14:], 0x88CC),
              eth(ip4(HOST4, DENIED4, TCP, tcp(HOST4, DENIED4, PORT)))]
     assert vm.write(*[(plain, frame) for frame in noise])
-    wait_until(lambda: vm.noise() >= before + len(noise), what="the count")
+    wait_until(lambda: vm.noise() >= before + len(noise), 20, "the count")
     assert vm.settled_noise() == before + len(noise)
     assert world.left_the_host(dns=True) == []
     assert gate_of(vm.machine, vm.sandgate.person, vm.name) == gate

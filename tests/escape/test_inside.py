@@ -203,4 +203,4 @@ report(n=n)
     assert silent(world)
     assert box.gate_pid == gate
     wait_until(lambda: box.python("report(r=try_dial(sys.argv[1], 7000)[0])", address).json["r"]
-               == "connected", what="an ordinary connection")
+               == "connected", 10, "an ordinary connection")

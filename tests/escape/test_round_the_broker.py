@@ -79,7 +79,7 @@ def box_at(sandgate, base, site, port=443, more=""):
 
 def attempt(box, address, port=443, name=NAME, host=NAME, first=""):
     # What is to be refused may also be waited for in vain; what is to pass has time.
-    patience = 30 if name in (NAME, OTHER) and not first else 0.5
+    patience = 10 if name in (NAME, OTHER) and not first else 0.5
     return box.python(TRY, address, port, name, host, OWN_KEY, first, patience).json
 
 
@@ -217,7 +217,7 @@ def test_quic_by_an_address_of_no_name_is_looked_into(world, sandgate, target):
     from test_udp import QUIC
     got = box.python(QUIC + """
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-s.settimeout(30)
+s.settimeout(10)
 s.connect((sys.argv[1], 443))
 def send(data):
     try: s.send(data); return s.recv(100)

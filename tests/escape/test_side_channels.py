@@ -10,7 +10,7 @@ import time
 import pytest
 
 from internet.machine import RUNTIME
-from program import HANGS, holds, read_proc, wait_until
+from program import holds, read_proc, wait_until
 
 BOTH = pytest.mark.parametrize("person", ["dev", "root"])
 
@@ -296,7 +296,7 @@ report(hit=hit)
         assert got["hit"] == []
         other = sandgate.box("--net", "deny", "--as-root")
         other.start("kill -KILL -1")  # all that it can see: itself
-        wait_until(lambda: other.process.poll() is not None, what="the end of that sandbox")
+        wait_until(lambda: other.process.poll() is not None, 10, "the end of that sandbox")
         assert witness.poll() is None and box.run("true").ok
     finally:
         witness.kill()
@@ -412,7 +412,7 @@ def test_the_sandboxs_own_end_is_its_own(sandgate, person):
         f"python3 -c 'import os, time\nif os.fork() == 0:\n os.setsid()\n if os.fork() == 0:\n"
         f"  time.sleep(600)  # {mark}' & exit 0"))
     assert done.ok
-    wait_until(lambda: machine.run(["pgrep", "-f", mark], person="root").stdout == "", what="its end")
+    wait_until(lambda: machine.run(["pgrep", "-f", mark], person="root").stdout == "", 5, "its end")
 
 
 def test_signals_from_inside_do_not_reach_the_supervisor(sandgate):
@@ -423,7 +423,7 @@ def test_signals_from_inside_do_not_reach_the_supervisor(sandgate):
                             stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, text=True,
                             start_new_session=True)
     try:
-        out, _ = process.communicate(timeout=HANGS)
+        out, _ = process.communicate(timeout=20)
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)

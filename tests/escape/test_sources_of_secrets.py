@@ -148,7 +148,7 @@ def test_the_command_that_anchors_the_log_finds_nothing_there(world, sandgate, m
         done = sandgate.run(command=f"mkdir bin && printf '#!/bin/sh\ntouch {mark}\n' > bin/cp && chmod 755 bin/cp",
                             cwd=cwd, env=env)
         assert done.ok, done
-        wait_until(lambda: is_there(world, f"{mark}-anchor") or is_there(world, mark), what="the checkpoint")
+        wait_until(lambda: is_there(world, f"{mark}-anchor") or is_there(world, mark), 10, "the checkpoint")
         assert not is_there(world, mark)
     finally:
         sandgate("config", "unset", "audit.anchor")
