@@ -20,6 +20,8 @@ import tempfile
 import termios
 import time
 
+PATIENCE = 60   # seconds in which a shell does what it is told
+
 # Line so far → words that must be offered, words that must not.
 CASES = [
     ("sandgate ", {"run", "ls", "egress", "net", "policy", "doctor", "help"}, {"explain", "--json"}),
@@ -113,13 +115,13 @@ def zsh(file, line, environment, folder):
     set_up = (f"PS1=; fpath=({functions} $fpath); autoload -Uz compinit; compinit -u -D; "
               "zstyle ':completion:*' list-prompt ''; LISTMAX=1000; print re''ady\n")
     os.write(fd, set_up.encode())
-    _read_until(fd, 20, b"ready\r")
+    _read_until(fd, PATIENCE, b"ready\r")
     # Ctrl-X and a word: bound to list the choices, then to print a mark.
     os.write(fd, b"done-mark() { zle -M ''; print -n all-''listed }; zle -N done-mark; "
                  b"bindkey '^Xm' done-mark; bindkey '^Xl' list-choices; print bo''und\n")
-    _read_until(fd, 20, b"bound\r")
+    _read_until(fd, PATIENCE, b"bound\r")
     os.write(fd, line.encode() + b"\x18l\t\x18m")
-    said = _read_until(fd, 20, b"all-listed")
+    said = _read_until(fd, PATIENCE, b"all-listed")
     os.close(fd)
     os.kill(pid, 9)
     os.waitpid(pid, 0)

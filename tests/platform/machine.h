@@ -12,7 +12,7 @@
 #include "sandbox/frames_socket.h"
 #include "sandbox/gate_link.h"
 
-enum { MACHINE_FRAME = 70000, MACHINE_MS = 5000 };
+enum { MACHINE_FRAME = 70000, MACHINE_MS = 20000 };
 
 struct machine {
 	struct gate_link gate;

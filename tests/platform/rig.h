@@ -25,6 +25,9 @@
 
 void rig_fail(const char *file, int line, const char *what) sg_noreturn;
 
+/* How long is waited for what has to come: nothing for a machine that does other things too. */
+enum { RIG_PATIENT_MS = 20000 };
+
 /* A test's body. */
 typedef void rig_body(void);
 

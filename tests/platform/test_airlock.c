@@ -148,10 +148,10 @@ static void refusal_is_seen(void)
 	}
 }
 
-/* A connected datagram socket of this kind. */
-static int datagram_socket(const char *text, int protocol)
+/* A connected datagram socket of this kind, which waits so long for what comes. */
+static int datagram_socket(const char *text, int protocol, int ms)
 {
-	struct timeval limit = {.tv_sec = 1};
+	struct timeval limit = {.tv_sec = ms / 1000};
 	struct endpoint to = {.port = 53};
 	struct sockaddr_storage name;
 	socklen_t n;
@@ -173,7 +173,7 @@ static void udp_passes(void)
 	static uint8_t sent[65507], got[65507];
 
 	for (size_t i = 0; i < sg_array_len(places); i++) {
-		int fd = datagram_socket(places[i], 0);
+		int fd = datagram_socket(places[i], 0, RIG_PATIENT_MS);
 
 		/* By IPv6 the longest would need a jumbogram on the way to the gate. */
 		for (size_t s = 0; s < sg_array_len(sizes) - (i % 2); s++) {
@@ -191,7 +191,8 @@ static void ping_passes(void)
 
 	for (size_t i = 0; i < sg_array_len(places); i++) {
 		uint8_t echo[64] = {i % 2 ? 128 : ICMP_ECHO}, got[128];
-		int fd = datagram_socket(places[i], i % 2 ? IPPROTO_ICMPV6 : IPPROTO_ICMP);
+		int fd = datagram_socket(places[i], i % 2 ? IPPROTO_ICMPV6 : IPPROTO_ICMP,
+					 RIG_PATIENT_MS);
 
 		CHECK(send(fd, echo, sizeof(echo), 0) == sizeof(echo));
 		CHECK(recv(fd, got, sizeof(got), 0) == sizeof(echo));
@@ -253,7 +254,7 @@ static void everything_is_refused(void)
 	for (int i = 0; i < 50; i++) {
 		CHECK(rig_connect(i % 2 ? WORLD_V6 : WORLD_V4, 443) == -1);
 		CHECK(errno == ECONNREFUSED);
-		fd = datagram_socket(i % 2 ? WORLD_V6 : WORLD_V4, 0);
+		fd = datagram_socket(i % 2 ? WORLD_V6 : WORLD_V4, 0, 1000);
 		CHECK(send(fd, "x", 1, 0) == 1);
 		CHECK(recv(fd, (char[1]){0}, 1, 0) == -1);
 		CHECK(errno == ECONNREFUSED);
@@ -334,7 +335,7 @@ static void killed_keeper_is_seen(void)
 	p.fd = lock.keeper_pidfd;
 	CHECK(poll(&p, 1, 0) == 0);
 	CHECK(kill(lock.keeper, SIGKILL) == 0);
-	CHECK(poll(&p, 1, 1000) == 1);
+	CHECK(poll(&p, 1, RIG_PATIENT_MS) == 1);
 	CHECK(airlock_read_counters(&lock, &k) < 0);
 	CHECK(airlock_renew(&lock, &fresh, &e) == -1);
 	CHECK(strstr(e.text, "keeper"));
@@ -350,7 +351,7 @@ static bool ends(int pidfd)
 {
 	struct pollfd p = {.fd = pidfd, .events = POLLIN};
 
-	return poll(&p, 1, 1000) == 1;
+	return poll(&p, 1, RIG_PATIENT_MS) == 1;
 }
 
 /* With the supervisor, whatever killed it, keeper and door end. */
@@ -377,7 +378,7 @@ static void killed_supervisor_takes_all_with_it(void)
 /* Whatever has lost its parent comes to this process; true when all of it has ended in time. */
 static bool nothing_is_left(void)
 {
-	for (int i = 0; i < 2000; i++) {
+	for (int64_t until = rig_ms() + RIG_PATIENT_MS; rig_ms() < until;) {
 		while (waitpid(-1, NULL, WNOHANG) > 0)
 			;
 		if (waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD)

@@ -15,7 +15,7 @@
 #include "base/addr.h"
 #include "lock.h"
 
-enum { PORT = 8080, BACKLOG_PORT = 8081, CLOSED_PORT = 8082, ANSWER_MS = 3000 };
+enum { PORT = 8080, BACKLOG_PORT = 8081, CLOSED_PORT = 8082 };
 
 /* The status octet of the answer; *fd is the socket that came, or -1. */
 static int ask(uint16_t port, int *fd)
@@ -35,7 +35,7 @@ static int ask(uint16_t port, int *fd)
 
 	*fd = -1;
 	CHECK(send(lock.door, &wire, sizeof(wire), MSG_NOSIGNAL) == sizeof(wire));
-	CHECK(poll(&p, 1, ANSWER_MS) == 1);
+	CHECK(poll(&p, 1, RIG_PATIENT_MS) == 1);
 	CHECK(recvmsg(lock.door, &h, MSG_CMSG_CLOEXEC) == 1);
 	if (CMSG_FIRSTHDR(&h))
 		memcpy(fd, CMSG_DATA(CMSG_FIRSTHDR(&h)), sizeof(*fd));

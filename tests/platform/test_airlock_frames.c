@@ -155,7 +155,7 @@ static void every_frame_is_accounted_for(void)
 		CHECK(airlock_read_counters(&lock, &before) == 0);
 		frame_to_send = f;
 		CHECK(lock_inside(send_frame) == 0);
-		at_gate = next_packet(packet, f->fate == TO_GATE ? 1000 : 20) > 0;
+		at_gate = next_packet(packet, f->fate == TO_GATE ? RIG_PATIENT_MS : 20) > 0;
 		CHECK(airlock_read_counters(&lock, &after) == 0);
 		if (after.noise - before.noise != (f->fate == NOISE) ||
 		    after.unowned - before.unowned != (f->fate == UNOWNED) ||

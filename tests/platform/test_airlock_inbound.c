@@ -125,7 +125,8 @@ static void open_door(void)
 
 /* --- servers in the pod --- */
 
-static void serve_tcp(int family, uint16_t port)
+/* `ready` is closed when it serves. */
+static void serve_tcp(int family, uint16_t port, int ready)
 {
 	struct sockaddr_in6 a6 = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
 	struct sockaddr_in a4 = {.sin_family = AF_INET, .sin_port = htons(port)};
@@ -138,23 +139,26 @@ static void serve_tcp(int family, uint16_t port)
 	else
 		CHECK(bind(l, (struct sockaddr *)&a4, sizeof(a4)) == 0);
 	CHECK(listen(l, 16) == 0);
+	close(ready);
 	for (;;) {
 		char text[4096];
 		int fd = accept(l, NULL, NULL);
 		ssize_t n;
 
 		while (fd >= 0 && (n = recv(fd, text, sizeof(text), 0)) > 0)
-			CHECK(send(fd, text, (size_t)n, MSG_NOSIGNAL) == n || errno == EPIPE);
+			CHECK(send(fd, text, (size_t)n, MSG_NOSIGNAL) == n || errno == EPIPE ||
+			      errno == ECONNRESET);
 		close(fd);
 	}
 }
 
-static void serve_udp(uint16_t port)
+static void serve_udp(uint16_t port, int ready)
 {
 	struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(port)};
 	int fd = socket(AF_INET, SOCK_DGRAM, 0);
 
 	CHECK(bind(fd, (struct sockaddr *)&a, sizeof(a)) == 0);
+	close(ready);
 	for (;;) {
 		struct sockaddr_in from;
 		socklen_t n_from = sizeof(from);
@@ -168,13 +172,20 @@ static void serve_udp(uint16_t port)
 
 static void start_servers(void)
 {
+	int ready[2];
+	char none;
+
+	CHECK(pipe2(ready, O_CLOEXEC) == 0);
 	for (int i = 0; i < 3; i++)
 		if (rig_fork() == 0) {
 			CHECK(setns(pod, CLONE_NEWNET) == 0);
 			if (i == 2)
-				serve_udp(SERVICE);
-			serve_tcp(i ? AF_INET6 : AF_INET, SERVICE);
+				serve_udp(SERVICE, ready[1]);
+			serve_tcp(i ? AF_INET6 : AF_INET, SERVICE, ready[1]);
 		}
+	close(ready[1]);
+	CHECK(read(ready[0], &none, 1) == 0);
+	close(ready[0]);
 }
 
 /* A connection to the pod, tried until it is served. */

@@ -218,13 +218,13 @@ static void send_frame(const uint8_t *source, uint16_t type, const uint8_t *payl
 	CHECK(write(lock.tap, frame, VNET + 14 + n) == (ssize_t)(VNET + 14 + n));
 }
 
-/* The next frame of this type, without its headers; its length or -1 after a second. */
+/* The next frame of this type, without its headers; its length or -1 when none comes. */
 static ssize_t hear(uint16_t type, uint8_t *payload)
 {
 	struct pollfd p = {.fd = lock.tap, .events = POLLIN};
 	uint8_t frame[FRAME];
 
-	while (poll(&p, 1, 1000) == 1) {
+	while (poll(&p, 1, RIG_PATIENT_MS) == 1) {
 		ssize_t n = read(lock.tap, frame, sizeof(frame));
 
 		CHECK(n > VNET + 14);
@@ -415,7 +415,7 @@ static void guest_is_heard(void)
 		memcpy(packet + 10, &sum, 2);
 		send_frame(own, ETH_P_IP, packet, sizeof(discover));
 		p.fd = lock.gate.dhcp;
-		CHECK(poll(&p, 1, 3000) == 1);
+		CHECK(poll(&p, 1, RIG_PATIENT_MS) == 1);
 		CHECK(recv(lock.gate.dhcp, got, sizeof(got), 0) == 4 &&
 		      memcmp(got, "dhcp", 4) == 0);
 		CHECK(airlock_renew(&lock, &lock.gate, &e) == 0);
@@ -431,7 +431,7 @@ static unsigned captured(int fd, const uint8_t *ring)
 	unsigned n = 0;
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 
-	poll(&p, 1, 1000);
+	poll(&p, 1, RIG_PATIENT_MS);
 	for (unsigned i = 0; i < CAPTURE_BLOCKS; i++) {
 		const struct tpacket_block_desc *b =
 			(const void *)(ring + (size_t)i * CAPTURE_BLOCK_OCTETS);

@@ -19,8 +19,6 @@
 
 #include "rig.h"
 
-enum { WAIT_MS = 5000 };
-
 static void send_fd(int to, int fd)
 {
 	char octet = 0, room[CMSG_SPACE(sizeof(int))] = {0};
@@ -72,7 +70,7 @@ static int await_message(int events, uint16_t type)
 		struct nlmsghdr *h = (struct nlmsghdr *)room;
 		ssize_t n;
 
-		CHECK(poll(&f, 1, WAIT_MS) == 1);
+		CHECK(poll(&f, 1, RIG_PATIENT_MS) == 1);
 		n = recv(events, room, sizeof(room), 0);
 		CHECK(n > 0);
 		for (unsigned left = (unsigned)n; NLMSG_OK(h, left); h = NLMSG_NEXT(h, left))

@@ -131,18 +131,21 @@ static bool answer(struct packet *k)
 	return false;
 }
 
+/* Who hears of a packet finds all that its answer makes the kernels do done. */
 static void serve_tun(int tun, int tap)
 {
-	static uint8_t octets[PACKET_OCTETS];
+	static uint8_t octets[PACKET_OCTETS], head[TOY_TAP_OCTETS];
 	struct packet k;
 	ssize_t got;
 
 	while ((got = read(tun, octets, sizeof(octets))) > 0) {
-		if (tap >= 0)
-			send(tap, octets, got < TOY_TAP_OCTETS ? (size_t)got : TOY_TAP_OCTETS,
-			     MSG_DONTWAIT);
+		size_t n = got < TOY_TAP_OCTETS ? (size_t)got : TOY_TAP_OCTETS;
+
+		memcpy(head, octets, n);
 		if (parse(octets, (size_t)got, &k) && answer(&k))
 			CHECK(write(tun, k.p, k.n) == (ssize_t)k.n);
+		if (tap >= 0)
+			send(tap, head, n, MSG_DONTWAIT);
 	}
 	/* EBADFD: the keeper has taken the device away. */
 	CHECK(got < 0 && (errno == EAGAIN || errno == EBADFD));
