@@ -9,12 +9,15 @@
 #include <netinet/ip_icmp.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 
 #include "base/addr.h"
 #include "rig.h"
 
 enum { PACKET_OCTETS = 65536, HEADER_TCP = 20 };
+
+static _Atomic uint64_t *syns; /* shared by all gates of this process */
 
 struct packet {
 	uint8_t *p;
@@ -41,6 +44,13 @@ static bool parse(uint8_t *p, size_t n, struct packet *out)
 	out->payload = p + header;
 	out->payload_n = n - header;
 	return true;
+}
+
+static bool is_syn(const struct packet *k)
+{
+	const struct tcphdr *t = (const struct tcphdr *)k->payload;
+
+	return k->protocol == IPPROTO_TCP && k->payload_n >= HEADER_TCP && t->syn && !t->ack;
 }
 
 static void swap(uint8_t *a, uint8_t *b, size_t n)
@@ -142,8 +152,11 @@ static void serve_tun(int tun, int tap)
 		size_t n = got < TOY_TAP_OCTETS ? (size_t)got : TOY_TAP_OCTETS;
 
 		memcpy(head, octets, n);
-		if (parse(octets, (size_t)got, &k) && answer(&k))
-			CHECK(write(tun, k.p, k.n) == (ssize_t)k.n);
+		if (parse(octets, (size_t)got, &k)) {
+			*syns += is_syn(&k);
+			if (answer(&k))
+				CHECK(write(tun, k.p, k.n) == (ssize_t)k.n);
+		}
 		if (tap >= 0)
 			send(tap, head, n, MSG_DONTWAIT);
 	}
@@ -225,10 +238,20 @@ static void serve(const struct airlock_gate_fds *f, int tap)
 	}
 }
 
+uint64_t toy_gate_syns(void)
+{
+	return syns ? *syns : 0;
+}
+
 pid_t toy_gate_start(struct airlock_gate_fds *f, int tap)
 {
-	pid_t pid = rig_fork();
+	pid_t pid;
 
+	if (!syns)
+		syns = mmap(NULL, sizeof(*syns), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+			    -1, 0);
+	CHECK(syns != MAP_FAILED);
+	pid = rig_fork();
 	if (pid == 0)
 		serve(f, tap);
 	airlock_close_gate_fds(f);

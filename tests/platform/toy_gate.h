@@ -17,4 +17,7 @@ enum { TOY_REFUSED = 1, TOY_NAMES = 2, TOY_TAP_OCTETS = 64 };
  */
 pid_t toy_gate_start(struct airlock_gate_fds *f, int tap);
 
+/* How many SYNs the gates that this process has started have read so far. */
+uint64_t toy_gate_syns(void);
+
 #endif

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "handover_rig.h"
+#include "own_clock.h"
 
 /* ---- what is counted ---- */
 
