@@ -1,8 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/cli.h"
+#include "cli/known.h"
 #include "cli/pcap_words.h"
 #include "cli/run_words.h"
 #include "cli/stored.h"
+
+/* A name that is taken by one who takes that sandbox away, or has failed to start it, is free then. */
+static int create_when_free(const struct run_options *o, struct err *e)
+{
+	struct err ignored;
+	int status;
+
+	do
+		status = stored_create(o, e);
+	while (status == STORED_TAKEN && known_find(o->name, &ignored) == KNOWN_NOT);
+	return status == STORED_TAKEN ? EXIT_SANDGATE : status;
+}
 
 static int create(const struct args *a, const struct sources *s, struct err *e)
 {
@@ -21,7 +34,7 @@ static int create(const struct args *a, const struct sources *s, struct err *e)
 	run_words_options(a, &o);
 	o.agent = built.agent;
 	o.languages = built.languages;
-	status = stored_create(&o, e);
+	status = create_when_free(&o, e);
 	run_policy_free(&built);
 	return status;
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <unistd.h>
+
 #include "cli/cli.h"
+#include "cli/join.h"
 #include "cli/known.h"
 #include "cli/run_words.h"
-#include "sandbox/control/exec_client.h"
 #include "sandbox/run.h"
 
 int cmd_exec(const struct args *a)
@@ -22,8 +24,12 @@ int cmd_exec(const struct args *a)
 		err_set(&e, "the command is empty; write it after --");
 		return cli_fail(EXIT_NOT_FOUND, &e);
 	}
-	if (known_require_running(o.name, &e))
-		return cli_fail(EXIT_SANDGATE, &e);
-	status = exec_client_run(&o, &e);
+	/* One that ends first is told of as it then is: stopped, gone, or started again. */
+	do {
+		if (known_open_running(o.name, &o.dir, &e))
+			return cli_fail(EXIT_SANDGATE, &e);
+		status = join_run(&o, &e);
+		close(o.dir);
+	} while (status == JOIN_ENDED);
 	return *e.text ? cli_fail(status, &e) : status;
 }

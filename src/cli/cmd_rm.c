@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 #include "cli/ending.h"
 #include "cli/known.h"
+#include "sandbox/definition.h"
 #include "sandbox/log/host_log.h"
 #include "sandbox/person.h"
 #include "sandbox/run.h"
@@ -14,7 +15,7 @@
 #include "sandbox/who.h"
 
 /* One that is stopped by force is not waited for long. */
-enum { FORCED_SECONDS = 2 };
+enum { FORCED_SECONDS = 2, TRIES = 16 };
 
 /* NULL when it never ran. */
 static char *last_checkpoint(const char *name)
@@ -38,53 +39,85 @@ static int note(const char *name, struct err *e)
 	return entry ? host_log_append(entry, e) : err_set(e, "out of memory");
 }
 
-/* The name is claimed, so that nobody starts it meanwhile. */
+static bool is_kept(const char *name)
+{
+	struct err ignored;
+	int dir = state_dir_open_sandbox(name, false, &ignored);
+
+	if (dir >= 0)
+		close(dir);
+	return dir != -ENOENT;
+}
+
+/* The definition is locked against changes of its policy, which would make its folder anew. */
+static int take_away_kept(const char *name, struct err *e)
+{
+	_cleanup_fd_ int lock = definition_lock(name, e);
+
+	if (lock < 0)
+		return -1;
+	return note(name, e) || state_dir_remove(name, e) ? -1 : 0;
+}
+
+/* The name is claimed, so that nobody starts it meanwhile. -EEXIST when another has it, or had. */
 static int take_away(const char *name, struct err *e)
 {
 	struct runtime_dir claim;
-	int rc;
+	int rc = runtime_dir_claim(&claim, name, "/", e);
 
-	if (runtime_dir_claim(&claim, name, "/", e))
-		return -1;
-	rc = note(name, e) || state_dir_remove(name, e) ? -1 : 0;
+	if (rc)
+		return rc;
+	rc = is_kept(name) ? take_away_kept(name, e) : -EEXIST;
 	runtime_dir_release(&claim);
 	return rc;
 }
 
-/* Nothing of one that was not kept is left after its end. */
-static int end_first(const char *name, bool force, bool *left, struct err *e)
+static int end_first(const char *name, int dir, bool force, struct err *e)
 {
-	int known;
+	int rc;
 
-	if (!force)
-		return err_set(
+	if (force)
+		rc = ending_make(name, dir, FORCED_SECONDS, e);
+	else
+		rc = err_set(
 			e,
 			"%s: it runs; stop it first: sandgate stop %s, or take it away at once "
 			"with --force",
 			name, name);
-	if (ending_make(name, FORCED_SECONDS, e))
-		return -1;
-	known = known_find(name, e);
-	*left = known == KNOWN_STOPPED;
-	return known < 0 ? -1 : 0;
+	close(dir);
+	return rc;
 }
 
+/* Nothing of one that was not kept is left after its end: `ended` says that there was one. */
 static int remove_known(const char *name, bool force, struct err *e)
 {
-	bool left = true;
+	bool ended = false;
+	int dir;
 
-	switch (known_find(name, e)) {
-	case KNOWN_RUNS:
-		if (end_first(name, force, &left, e))
+	for (int i = 0; i < TRIES; i++) {
+		int rc = -EEXIST;
+
+		switch (known_open(name, &dir, e)) {
+		case KNOWN_RUNS:
+			if (end_first(name, dir, force, e))
+				return -1;
+			ended = true;
+			break;
+		case KNOWN_STOPPED:
+			close(dir);
+			rc = take_away(name, e);
+			break;
+		case KNOWN_NOT:
+			return ended ? 0 : known_say_not(name, e);
+		default:
 			return -1;
-		return left ? take_away(name, e) : 0;
-	case KNOWN_STOPPED:
-		return take_away(name, e);
-	case KNOWN_NOT:
-		return known_say_not(name, e);
-	default:
-		return -1;
+		}
+		/* Others have been at it in between: it is looked again. */
+		if (rc != -EEXIST)
+			return rc;
 	}
+	return err_set(e, "%s: others start it again and again; end what does, and try again",
+		       name);
 }
 
 int cmd_rm(const struct args *a)

@@ -2,23 +2,10 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/known.h"
 #include "cli/pcap_words.h"
 #include "cli/run_named.h"
 #include "cli/run_words.h"
-#include "cli/stored.h"
-
-/* Kept first, and then run as it will be run again, but for a capture, which is of this run. */
-static int run_new(const struct args *a, const struct run_options *o)
-{
-	struct run_options kept = *o;
-	struct err e;
-	int status;
-
-	kept.pcap = (struct capture_request){.file = NULL};
-	status = stored_create(&kept, &e);
-	return status ? cli_fail(status, &e) : run_stored(a, o->name, o->sources);
-}
+#include "sandbox/run.h"
 
 static int run_with(const struct args *a, const struct sources *s)
 {
@@ -56,12 +43,8 @@ static int run_with(const struct args *a, const struct sources *s)
 static int run(const struct args *a, const struct sources *s)
 {
 	const char *name = args_value(a, RUN_NAME);
-	struct err e;
-	int known = name ? known_find(name, &e) : KNOWN_NOT;
 
-	if (known < 0)
-		return cli_fail(EXIT_SANDGATE, &e);
-	return known == KNOWN_NOT ? run_with(a, s) : run_named(a, name, s);
+	return name ? run_named(a, name, s, run_with) : run_with(a, s);
 }
 
 int cmd_run(const struct args *a)

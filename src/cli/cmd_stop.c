@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <unistd.h>
+
 #include "cli/cli.h"
 #include "cli/ending.h"
 #include "cli/known.h"
@@ -20,18 +22,28 @@ static int read_seconds(const char *text, unsigned *out, struct err *e)
 	return 0;
 }
 
+static int end(const char *name, int dir, unsigned seconds, struct err *e)
+{
+	int rc = ending_make(name, dir, seconds, e);
+
+	close(dir);
+	return rc;
+}
+
 int cmd_stop(const struct args *a)
 {
 	const char *name = a->words[0];
 	unsigned seconds = ENDING_SECONDS;
 	struct err e;
+	int dir;
 
 	if (args_has(a, STOP_TIME) && read_seconds(args_value(a, STOP_TIME), &seconds, &e))
 		return cli_fail(EXIT_USAGE, &e);
-	switch (known_find(name, &e)) {
+	switch (known_open(name, &dir, &e)) {
 	case KNOWN_RUNS:
-		break;
+		return end(name, dir, seconds, &e) ? cli_fail(EXIT_SANDGATE, &e) : 0;
 	case KNOWN_STOPPED:
+		close(dir);
 		return 0;
 	case KNOWN_NOT:
 		known_say_not(name, &e);
@@ -39,5 +51,4 @@ int cmd_stop(const struct args *a)
 	default:
 		return cli_fail(EXIT_SANDGATE, &e);
 	}
-	return ending_make(name, seconds, &e) ? cli_fail(EXIT_SANDGATE, &e) : 0;
 }

@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/ending.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <time.h>
+#include <sys/types.h>
 
-#include "base/clock.h"
-#include "cli/known.h"
+#include "cli/join.h"
 #include "sandbox/background.h"
 #include "sandbox/control/client.h"
+#include "sandbox/runtime_dir.h"
 
 /* What was sent is let out after the end of all that ran (drain.c), and the logs are sealed. */
-enum { STEP_MS = 20, ANSWER_MS = 5000, AFTER_MS = 60000 };
+enum { ANSWER_MS = 5000, AFTER_MS = 60000 };
 
 static int ask(const char *name, unsigned seconds, struct err *e)
 {
@@ -28,26 +23,15 @@ static int ask(const char *name, unsigned seconds, struct err *e)
 	return 0;
 }
 
-static int await_end(const char *name, unsigned seconds, struct err *e)
-{
-	mono_t end = mono_add_ms(mono_now(), (int64_t)seconds * 1000 + AFTER_MS);
-	struct timespec step = {.tv_nsec = STEP_MS * 1000000L};
-	int known;
-
-	while ((known = known_find(name, e)) == KNOWN_RUNS) {
-		if (!mono_before(mono_now(), end))
-			return err_set(e, "%s: it has not ended; its supervisor still runs", name);
-		nanosleep(&step, NULL);
-	}
-	return known < 0 ? -1 : 0;
-}
-
-int ending_make(const char *name, unsigned seconds, struct err *e)
+/* One that ends by itself meanwhile is no failure. */
+int ending_make(const char *name, int dir, unsigned seconds, struct err *e)
 {
 	off_t said = background_log_size(name);
 
-	if (ask(name, seconds, e) || await_end(name, seconds, e))
+	if (ask(name, seconds, e) && !join_has_ended(dir))
 		return -1;
+	if (registry_await_end(dir, (int)seconds * 1000 + AFTER_MS))
+		return err_set(e, "%s: it has not ended; its supervisor still runs", name);
 	background_log_show(name, said);
 	return 0;
 }

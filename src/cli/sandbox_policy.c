@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "cli/join.h"
 #include "cli/known.h"
 #include "policy/rule.h"
 #include "sandbox/control/client.h"
@@ -14,6 +16,14 @@
 
 /* The gate may take long over a policy of a million names. */
 enum { CHANGE_MS = 60000 };
+/* One that is started or ended by others just then is looked for again, so often. */
+enum { LOOKS = 16 };
+
+/* Since it was found: it has ended, was started, or taken away. */
+static bool has_changed(const char *name, int found, int dir)
+{
+	return found == KNOWN_RUNS ? join_has_ended(dir) : !known_is_still(name, dir);
+}
 
 /* --- its policy --- */
 
@@ -88,20 +98,34 @@ static int read_kept(const char *name, struct sandbox_policy *out, struct err *e
 	return policy_resolve(&out->policy, &s, e) ? err_prefix(e, "%s", name) : 0;
 }
 
-int sandbox_policy_read(const char *name, struct sandbox_policy *out, struct err *e)
+/* -ENOENT when it was not what it was found to be any more, and is to be looked for again. */
+static int read_as_found(const char *name, struct sandbox_policy *out, struct err *e)
 {
-	int found = known_find(name, e), rc;
+	int dir, found = known_open(name, &dir, e), rc = -1;
 
 	*out = (struct sandbox_policy){.runs = false};
 	policy_init(&out->policy);
 	if (found == KNOWN_NOT)
 		return known_say_not(name, e);
-	if (found < 0 || sources_read(&out->sources, e))
+	if (found < 0)
 		return -1;
-	rc = found == KNOWN_RUNS ? read_running(name, out, e) : read_kept(name, out, e);
-	if (rc)
+	if (sources_read(&out->sources, e) == 0)
+		rc = found == KNOWN_RUNS ? read_running(name, out, e) : read_kept(name, out, e);
+	if (rc) {
 		sandbox_policy_free(out);
+		rc = has_changed(name, found, dir) ? -ENOENT : -1;
+	}
+	close(dir);
 	return rc;
+}
+
+int sandbox_policy_read(const char *name, struct sandbox_policy *out, struct err *e)
+{
+	int rc = -ENOENT;
+
+	for (int i = 0; i < LOOKS && rc == -ENOENT; i++)
+		rc = read_as_found(name, out, e);
+	return rc ? -1 : 0;
 }
 
 void sandbox_policy_free(struct sandbox_policy *p)
@@ -173,16 +197,22 @@ static json_t *change_kept(const char *name, const struct change_request *r, int
 json_t *sandbox_policy_change(const char *name, const struct change_request *r, int *status,
 			      struct err *e)
 {
-	*status = EXIT_SANDGATE;
-	switch (known_find(name, e)) {
-	case KNOWN_RUNS:
-		return change_running(name, r, status, e);
-	case KNOWN_STOPPED:
-		return change_kept(name, r, status, e);
-	case KNOWN_NOT:
-		known_say_not(name, e);
-		return NULL;
-	default:
-		return NULL;
+	json_t *answer = NULL;
+	bool again = true;
+
+	for (int i = 0; i < LOOKS && again; i++) {
+		int dir, found = known_open(name, &dir, e);
+
+		*status = EXIT_SANDGATE;
+		if (found == KNOWN_NOT)
+			known_say_not(name, e);
+		if (found < 0 || found == KNOWN_NOT)
+			return NULL;
+		answer = found == KNOWN_RUNS ? change_running(name, r, status, e)
+					     : change_kept(name, r, status, e);
+		/* Words that are not right are not righter for the one that comes after it. */
+		again = !answer && *status != EXIT_USAGE && has_changed(name, found, dir);
+		close(dir);
 	}
+	return answer;
 }

@@ -122,10 +122,10 @@ static int save_new(void *ctx, struct err *e)
 
 	if (dir >= 0) {
 		close(dir);
-		return err_set(
-			e,
+		err_set(e,
 			"%s: there is one of that name already; start it with: sandgate start %s",
 			n->name, n->name);
+		return -EEXIST;
 	}
 	if (dir != -ENOENT || note("sandgate.sandbox.create", n->name, e))
 		return -1;
@@ -159,7 +159,7 @@ int stored_create(const struct run_options *o, struct err *e)
 	if (rc == 0)
 		rc = registry_while_free(o->name, save_new, &n, e);
 	definition_free(&d);
-	return rc ? EXIT_SANDGATE : 0;
+	return rc == -EEXIST ? STORED_TAKEN : rc ? EXIT_SANDGATE : 0;
 }
 
 /* --- one that is kept --- */

@@ -13,8 +13,9 @@
 /*
  * Keeps a new sandbox: what the options amount to, the folders of it absolute from the working
  * directory, and a capture for each start. Its name is that of the options. 0, or the exit status
- * with the message: also when there is one of that name.
+ * with the message; STORED_TAKEN, no exit status, with it when there is one of that name by now.
  */
+enum { STORED_TAKEN = -1 };
 int stored_create(const struct run_options *o, struct err *e) sg_must_check;
 
 struct stored {

@@ -516,6 +516,18 @@ static int take_lock(int fd)
 	return 0;
 }
 
+/* Who waited may hold the lock of one that was taken away meanwhile, and made anew. */
+static bool is_current(const char *name, int lock)
+{
+	struct err ignored;
+	_cleanup_fd_ int dir = state_dir_open_sandbox(name, false, &ignored);
+	struct stat held, now;
+
+	return dir >= 0 && fstat(lock, &held) == 0 &&
+	       fstatat(dir, lock_name, &now, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       held.st_dev == now.st_dev && held.st_ino == now.st_ino;
+}
+
 int definition_lock(const char *name, struct err *e)
 {
 	_cleanup_fd_ int dir = state_dir_open_sandbox(name, false, e);
@@ -527,11 +539,14 @@ int definition_lock(const char *name, struct err *e)
 		return -1;
 	fd = openat(dir, lock_name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	rc = fd < 0 ? -errno : take_lock(fd);
+	if (rc == 0 && !is_current(name, fd))
+		rc = -ESTALE;
 	if (rc == 0)
 		return fd;
 	if (fd >= 0)
 		close(fd);
 	return err_set(e, "%s: %s", name,
 		       rc == -ETIMEDOUT ? "another change of it is under way; try again"
+		       : rc == -ESTALE	? "it has just been removed"
 					: err_why(-rc));
 }

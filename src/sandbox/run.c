@@ -251,11 +251,14 @@ static int take_name(struct supervisor *s, const char *cwd, struct err *e)
 	const struct run_options *o = s->options;
 	_cleanup_fd_ int kept = -1;
 	struct err ignored;
+	int rc;
 
-	if (runtime_dir_claim(&s->dir, o->name, o->name_from ? o->name_from : cwd, e))
-		return -1;
+	rc = runtime_dir_claim(&s->dir, o->name, o->name_from ? o->name_from : cwd, e);
+	s->name_is_taken = rc == -EEXIST;
 	if (o->lock > 0)
 		close(o->lock);
+	if (rc)
+		return -1;
 	if (o->name && !o->lasting)
 		kept = state_dir_open_sandbox(o->name, false, &ignored);
 	return kept < 0 ? 0
@@ -263,14 +266,17 @@ static int take_name(struct supervisor *s, const char *cwd, struct err *e)
 				  o->name);
 }
 
-/* What can be found wrong before the engine is started. */
+/*
+ * What can be found wrong before the engine is started. Who finds the name taken may try again in this
+ * process, so secrets are taken after it.
+ */
 static int make_plan(struct supervisor *s, const char *cwd, struct err *e)
 {
 	const struct run_options *o = s->options;
 
 	if (check_policy(o->policy, e))
 		return -1;
-	if (live_policy_begin(&s->live, o, e) || take_secrets(s, e) || take_name(s, cwd, e))
+	if (live_policy_begin(&s->live, o, e) || take_name(s, cwd, e) || take_secrets(s, e))
 		return -1;
 	if (capture_link_prepare(s, &o->pcap, geteuid(), e))
 		return -1;
@@ -315,10 +321,11 @@ static int make_sandbox(struct supervisor *s, struct err *e)
  */
 static int make_parts(struct supervisor *s, struct err *e)
 {
+	/* Who sees the control socket knows that the other one is there, or will not be. */
+	if (s->engine.class->take_client && (s->exec_door = exec_door_open(s->dir.fd, e)) < 0)
+		return -1;
 	s->control = control_open(s->dir.fd, report_answer, s, e);
 	if (!s->control)
-		return -1;
-	if (s->engine.class->take_client && (s->exec_door = exec_door_open(s->dir.fd, e)) < 0)
 		return -1;
 	if (make_sandbox(s, e)) {
 		engine_abandon(s);
@@ -371,7 +378,7 @@ static void leave_slow_closes_behind(void)
 
 static void take_down(struct supervisor *s)
 {
-	if (s->networked)
+	if (s->networked && !s->name_is_taken)
 		leave_slow_closes_behind();
 	control_close(s->control);
 	if (s->exec_door >= 0)
@@ -401,6 +408,7 @@ static void begin(struct supervisor *s, const struct run_options *o)
 		.started = mono_now(),
 		.signals = -1,
 		.exec_door = -1,
+		.outlived_by = -1,
 		.sealer = SEALER_NONE,
 		.log = LOG_LINK_NONE,
 		.dir = {.registry.fd = -1, .fd = -1, .lock = -1},
@@ -419,6 +427,7 @@ static void begin(struct supervisor *s, const struct run_options *o)
 int sandbox_run(const struct run_options *o)
 {
 	struct supervisor s;
+	bool yields = false;
 	struct err e;
 	int status;
 
@@ -434,7 +443,9 @@ int sandbox_run(const struct run_options *o)
 	terminal_open(&s.terminal);
 	status = make_all(&s, &e);
 	if (status) {
-		supervisor_say(&e);
+		yields = s.name_is_taken && o->yields;
+		if (!yields)
+			supervisor_say(&e);
 	} else {
 		supervisor_run(&s);
 		status = s.status;
@@ -445,6 +456,10 @@ int sandbox_run(const struct run_options *o)
 		say_closing(&s);
 	}
 	take_down(&s);
+	if (yields) {
+		sigprocmask(SIG_SETMASK, &s.person_mask, NULL);
+		return RUN_NAME_TAKEN;
+	}
 	/* Signals stay blocked: a pending one (SIGPIPE, a late ^C) must not change the status. */
 	return status;
 }

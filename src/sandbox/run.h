@@ -42,13 +42,17 @@ struct run_options {
 	bool quiet;
 	const char *workdir;  /* absolute; NULL: the folder that sandgate was started in */
 	int lock;	      /* of the definition, let go when the name is taken; 0: none */
+	bool yields;	      /* when another has taken the name: RUN_NAME_TAKEN, without a word */
 	int ready;	      /* in the background: for background_ready(); 0: in the foreground */
 	char *const *argv;    /* NULL-terminated; empty: no command, it runs until it is stopped */
 	char *const *written; /* the options as the person wrote them, for the closing summary */
 	size_t n_written;
 };
 
-/* Runs the sandbox to its end and returns the exit status of `sandgate run`. */
+/* No exit status: nothing was made, and signals and secrets are as they were. */
+enum { RUN_NAME_TAKEN = -1 };
+
+/* Runs the sandbox to its end and returns the exit status of `sandgate run`, or RUN_NAME_TAKEN. */
 int sandbox_run(const struct run_options *o);
 
 #endif

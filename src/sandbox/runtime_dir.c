@@ -9,8 +9,10 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "sandbox/files/ca_bundle.h"
 #include "sandbox/engine/container_files.h"
 #include "sandbox/control/control_socket.h"
@@ -19,7 +21,7 @@
 #include "sandbox/private_dir.h"
 #include "sandbox/state_dir.h"
 
-enum { NUMBERED_MAX = 10000 };
+enum { NUMBERED_MAX = 10000, END_STEP_MS = 10 };
 
 static const char lock_name[] = "lock";
 
@@ -154,6 +156,19 @@ int registry_open_sandbox(const struct registry *r, const char *name)
 		return fd;
 	close(fd);
 	return -ENOENT;
+}
+
+int registry_await_end(int dir, int ms)
+{
+	mono_t end = mono_add_ms(mono_now(), ms);
+	struct timespec step = {.tv_nsec = END_STEP_MS * 1000000L};
+
+	while (registry_is_alive(dir)) {
+		if (!mono_before(mono_now(), end))
+			return -ETIMEDOUT;
+		nanosleep(&step, NULL);
+	}
+	return 0;
 }
 
 int registry_find(const char *name, struct err *e)
@@ -294,8 +309,10 @@ static int take_wanted(struct runtime_dir *d, const char *wanted, struct err *e)
 			       "hyphen and is no word of a command",
 			       wanted, SANDBOX_NAME_MAX);
 	rc = take(d, wanted);
-	if (rc == -EEXIST)
-		return refuse_taken(wanted, e);
+	if (rc == -EEXIST) {
+		refuse_taken(wanted, e);
+		return rc;
+	}
 	return rc ? err_set(e, "%s/%s: %s", d->registry.path, wanted, err_why(-rc)) : 0;
 }
 
@@ -343,7 +360,10 @@ static int do_unless_taken(const struct registry *r, const char *name,
 {
 	_cleanup_fd_ int taken = registry_open_sandbox(r, name);
 
-	return taken < 0 ? fn(ctx, e) : refuse_taken(name, e);
+	if (taken < 0)
+		return fn(ctx, e);
+	refuse_taken(name, e);
+	return -EEXIST;
 }
 
 int registry_while_free(const char *name, int (*fn)(void *ctx, struct err *e), void *ctx,

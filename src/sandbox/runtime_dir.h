@@ -56,19 +56,26 @@ bool registry_is_alive(int dir);
 /* The folder of a sandbox that lives, or -errno. */
 int registry_open_sandbox(const struct registry *r, const char *name);
 
+/*
+ * Waits until the sandbox of an open folder lives no more, and not for another that has taken its
+ * name since. 0 or -ETIMEDOUT.
+ */
+int registry_await_end(int dir, int ms) sg_must_check;
+
 /* Does one of that name live? 1, 0, or -1 with the message. */
 int registry_find(const char *name, struct err *e) sg_must_check;
 
 /*
  * Calls fn when none of that name lives, and lets nobody take it, nor any other, until it has
- * returned: it has to be quick, and leaves no child. What it returned, or -1 with the message.
+ * returned: it has to be quick, and leaves no child. What it returned, or with the message -EEXIST
+ * when the name is taken, or -1.
  */
 int registry_while_free(const char *name, int (*fn)(void *ctx, struct err *e), void *ctx,
 			struct err *e) sg_must_check;
 
 /*
  * Takes the name `wanted`, or when that is NULL one made from `path`, with a number when it is
- * taken or a reserved word. 0, or -1 with the message.
+ * taken or a reserved word. 0, or with the message -EEXIST when `wanted` is taken, or -1.
  */
 int runtime_dir_claim(struct runtime_dir *d, const char *wanted, const char *path,
 		      struct err *e) sg_must_check;

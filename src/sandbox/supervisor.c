@@ -35,6 +35,7 @@
 #include "sandbox/background.h"
 #include "sandbox/broker_watch.h"
 #include "sandbox/control/exec_door.h"
+#include "sandbox/engine/start_link.h"
 #include "sandbox/log/log_notes.h"
 
 enum { SIGNAL_STATUS = 128, SAY_MS = 1000, WATCH_HOST_MS = 100 };
@@ -91,9 +92,10 @@ bool supervisor_asks_for_end(int signo)
 	return signo == SIGTERM || signo == SIGINT || signo == SIGHUP || signo == SIGQUIT;
 }
 
+/* No command of this process's own runs in it: what is for one is for the sandbox. */
 static bool is_served(const struct supervisor *s)
 {
-	return !s->options->argv[0];
+	return !s->options->argv[0] || s->outlived;
 }
 
 static void pass_signal(struct supervisor *s, int signo)
@@ -114,26 +116,58 @@ static void pass_signal(struct supervisor *s, int signo)
 	}
 }
 
+static int exit_status(int status)
+{
+	return WIFSIGNALED(status) ? SIGNAL_STATUS + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
 static void command_ended(struct supervisor *s, int status)
 {
+	struct err e;
+
 	s->ended = true;
-	if (s->own_failure)
+	if (s->own_failure || s->outlived)
 		return;
-	s->status = WIFSIGNALED(status) ? SIGNAL_STATUS + WTERMSIG(status) : WEXITSTATUS(status);
+	s->status = exit_status(status);
 	if (s->let_go)
 		return;
 	/* The engine has said why, and `start` or the child before it with this very status. */
-	if (s->status != EXIT_SANDGATE) {
-		struct err e;
-
+	if (s->stopping)
+		err_set(&e, "%s: it was stopped while it was made", s->dir.name);
+	else
 		err_set(&e,
 			"the sandbox could not be made: %s says above why; sandgate doctor "
 			"shows what this machine lacks",
 			s->engine.class->name);
+	if (s->stopping || s->status != EXIT_SANDGATE)
 		supervisor_say(&e);
-	}
 	s->own_failure = true;
 	s->status = EXIT_SANDGATE;
+}
+
+/*
+ * The command has ended, and others that `sandgate run` has brought in go on: the sandbox ends with
+ * the last of them, or when its person wants it to.
+ */
+static void hear_outlived(struct supervisor *s)
+{
+	int status, rc = start_link_outlived(s->outlived_by, &status);
+	struct err e;
+
+	if (rc)
+		s->outlived_by = -1;
+	if (rc != 1)
+		return;
+	s->outlived = true;
+	s->status = exit_status(status);
+	terminal_end(&s->terminal, s->status > SIGNAL_STATUS);
+	if (s->options->quiet)
+		return;
+	err_set(&e,
+		"the command has ended; others that run in %s go on, and it ends with them, or by: "
+		"sandgate stop %s",
+		s->dir.name, s->dir.name);
+	supervisor_say(&e);
 }
 
 /* Where no process is ours there is no status to pass on. */
@@ -201,6 +235,8 @@ static void let_go(struct supervisor *s)
 		return;
 	}
 	s->let_go = true;
+	if (s->engine.class->take_client && s->options->argv[0])
+		s->outlived_by = s->engine.news;
 	s->watch_host_at = mono_add_ms(mono_now(), WATCH_HOST_MS);
 	deliver_held(s);
 	if (s->options->ready > 0 &&
@@ -373,6 +409,7 @@ enum source {
 	END,
 	WATCH,
 	EXEC,
+	OUTLIVED,
 	GATE,
 	BROKER,
 	BROKER_SAYS,
@@ -421,6 +458,7 @@ static size_t fill(const struct supervisor *s, struct pollfd *fds)
 		[END] = s->engine.pid > 0 ? -1 : s->engine.pidfd,
 		[WATCH] = s->let_go && !ending ? s->engine.watch : -1,
 		[EXEC] = s->let_go && !s->stopping && !ending ? s->exec_door : -1,
+		[OUTLIVED] = s->let_go && !ending ? s->outlived_by : -1,
 		[GATE] = s->networked && !ending ? s->gate.process.pidfd : -1,
 		[BROKER] = ending ? -1 : s->broker.process.pidfd,
 		[BROKER_SAYS] = ending ? -1 : s->broker.process.control,
@@ -452,6 +490,8 @@ static void dispatch(struct supervisor *s, const struct pollfd *fds, size_t n)
 		s->engine.class->look(s);
 	if (fds[EXEC].revents && !s->ended)
 		exec_door_serve(s->exec_door, &s->engine);
+	if (fds[OUTLIVED].revents && !s->ended)
+		hear_outlived(s);
 	if (fds[KEEPER].revents && !s->ended)
 		keeper_ended(s);
 	if (fds[GATE].revents && !s->ended)

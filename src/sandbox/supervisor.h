@@ -44,6 +44,7 @@ struct supervisor {
 	int signals;	      /* a signalfd of all that can be had */
 
 	struct runtime_dir dir;
+	bool name_is_taken; /* by another; and so nothing was made */
 	struct control *control;
 	int exec_door;	     /* -1 where commands are not run by `start` */
 	struct ca_bundle ca; /* of a networked one */
@@ -78,7 +79,9 @@ struct supervisor {
 	mono_t kill_at;
 	uint64_t held_signals; /* bits: came before the command was there to get them */
 	bool let_go;	       /* the command runs */
-	bool stopped;	       /* and was stopped, where there is no terminal */
+	int outlived_by; /* readable when it has ended before others that hold the sandbox; or -1 */
+	bool outlived;	 /* it has, and `status` is its own */
+	bool stopped;	 /* and was stopped, where there is no terminal */
 	bool ended;
 	bool own_failure; /* and not the command's end; then `why` */
 	struct err why;

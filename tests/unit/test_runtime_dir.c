@@ -128,7 +128,7 @@ static void a_wanted_name_that_is_taken_is_refused(void **state)
 	struct err e;
 
 	start_other(&a, "box");
-	assert_int_equal(runtime_dir_claim(&d, "box", "/x", &e), -1);
+	assert_int_equal(runtime_dir_claim(&d, "box", "/x", &e), -EEXIST);
 	assert_non_null(strstr(e.text, "box"));
 	assert_int_equal(runtime_dir_claim(&d, "ls", "/x", &e), -1);
 	assert_int_equal(runtime_dir_claim(&d, "Box", "/x", &e), -1);
@@ -193,7 +193,7 @@ static void nobody_takes_a_name_while_it_is_held_free(void **state)
 	close(h.go);
 	/* Now it is taken; another name is not. */
 	h.go = -1;
-	assert_int_equal(registry_while_free("box", hold, &h, &e), -1);
+	assert_int_equal(registry_while_free("box", hold, &h, &e), -EEXIST);
 	assert_int_equal(h.calls, 1);
 	assert_non_null(strstr(e.text, "box: a sandbox of that name runs"));
 	assert_int_equal(registry_while_free("other", hold, &h, &e), 7);

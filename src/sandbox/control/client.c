@@ -118,8 +118,7 @@ static int no_answer(const char *name, int rc, struct err *e)
 	return err_set(e, "%s: its supervisor does not answer: %s", name, strerror(-rc));
 }
 
-/* A sandbox that has its name and is being made has no socket yet. */
-static int connect_in(int dir, enum control_socket_kind kind)
+int client_connect_in(int dir, enum control_socket_kind kind)
 {
 	mono_t end = mono_add_ms(mono_now(), CONTROL_DEADLINE_MS);
 	struct timespec step = {.tv_nsec = CONNECT_STEP_MS * 1000000L};
@@ -139,7 +138,7 @@ int client_connect(const char *name, enum control_socket_kind kind, struct err *
 	if (rc && rc != -ENOENT)
 		return -1;
 	dir = rc ? rc : registry_open_sandbox(&r, name);
-	fd = dir < 0 ? dir : connect_in(dir, kind);
+	fd = dir < 0 ? dir : client_connect_in(dir, kind);
 	if (dir >= 0)
 		close(dir);
 	if (rc == 0)

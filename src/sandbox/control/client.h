@@ -17,6 +17,12 @@
 char **client_list_names(struct err *e);
 void client_free_names(char **names);
 
+/*
+ * The same by the folder of the sandbox: -errno, and no message. One that has its name and is being
+ * made has no socket yet, which is waited for.
+ */
+int client_connect_in(int dir, enum control_socket_kind kind);
+
 /* A connection to a socket of a sandbox that runs, for the caller to close; -1 with the message. */
 int client_connect(const char *name, enum control_socket_kind kind, struct err *e);
 

@@ -169,6 +169,8 @@ static int say_refused(const struct exec_options *o, int why, struct err *e)
 			"%s: it was started by another version of sandgate; stop it and start it "
 			"again",
 			o->name);
+	else if (why == EBUSY)
+		err_set(e, "%s: too many commands run in it; wait for the end of one", o->name);
 	else
 		err_set(e, "%s: the command could not be started: %s", o->name, err_why(why));
 	return EXIT_SANDGATE;
@@ -179,8 +181,11 @@ static int exit_status(const struct exec_options *o, const struct exec_end *end,
 	int status = end->news.value;
 
 	if (!end->told) {
-		err_set(e, "%s: the sandbox has ended, and the command with it", o->name);
-		return EXIT_SANDGATE;
+		err_set(e,
+			end->begun ? "%s: the sandbox has ended, and the command with it"
+				   : "%s: the sandbox has ended, and the command was not started",
+			o->name);
+		return end->begun ? EXIT_SANDGATE : EXEC_NOT_BEGUN;
 	}
 	if (end->news.kind == EXEC_REFUSED)
 		return say_refused(o, status, e);
@@ -189,17 +194,35 @@ static int exit_status(const struct exec_options *o, const struct exec_end *end,
 	return WIFSIGNALED(status) ? SIGNAL_STATUS + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+/* Of one that is ending nobody listens any more. */
+static int connect_to(const struct exec_options *o, struct err *e)
+{
+	int fd = client_connect_in(o->dir, EXEC_SOCKET);
+
+	if (fd >= 0)
+		return fd;
+	err_set(e, "%s: commands cannot be run in it: %s", o->name, err_why(-fd));
+	return fd;
+}
+
+static bool has_ended(int rc)
+{
+	return rc == -ECONNREFUSED || rc == -ECONNRESET || rc == -ENOENT;
+}
+
 int exec_client_run(const struct exec_options *o, struct err *e)
 {
-	struct exec_hello h = {.magic = EXEC_MAGIC};
+	struct exec_hello h = {.magic = EXEC_MAGIC, .holds = o->holds};
 	_cleanup_fd_ int connection = -1;
 	struct exec_end end;
 	int rc;
 
 	if (!exec_elsewhere_is_inside(o->name) && exec_elsewhere_run(o, e) < 0)
 		return EXIT_SANDGATE;
-	connection = client_connect(o->name, EXEC_SOCKET, e);
-	if (connection < 0 || send_request(connection, o, &h, e))
+	connection = connect_to(o, e);
+	if (connection < 0)
+		return has_ended(connection) ? EXEC_NOT_BEGUN : EXIT_SANDGATE;
+	if (send_request(connection, o, &h, e))
 		return EXIT_SANDGATE;
 	*e->text = 0;
 	rc = exec_relay_run(connection, h.passed, &end);

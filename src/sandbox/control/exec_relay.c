@@ -253,6 +253,8 @@ static bool hear(struct relay *r)
 	exec_close_all(fds, n_fds);
 	if (n != (ssize_t)sizeof(news))
 		return false;
+	if (news.kind == EXEC_BEGUN)
+		r->end->begun = true;
 	if (news.kind == EXEC_FAILED)
 		r->end->failed = news;
 	if (news.kind != EXEC_ENDED && news.kind != EXEC_REFUSED)

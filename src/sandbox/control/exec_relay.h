@@ -12,6 +12,7 @@
 #include "sandbox/control/exec_wire.h"
 
 struct exec_end {
+	bool begun;		 /* its command; else nothing has been run */
 	bool told;		 /* the sandbox has said how it ended; else it has ended itself */
 	struct exec_news news;	 /* EXEC_ENDED or EXEC_REFUSED */
 	struct exec_news failed; /* EXEC_FAILED, kind 0: the command was run */

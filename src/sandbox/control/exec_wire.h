@@ -8,7 +8,8 @@
  *
  *	supervisor → start	struct exec_word; EXEC_CLIENT carries one descriptor,
  *				EXEC_HAND and EXEC_GO some
- *	start → supervisor	once, one octet and a pidfd of itself
+ *	start → supervisor	once, one octet and a pidfd of itself; once, struct exec_news
+ *				EXEC_OUTLIVED, when the first command's end is not that of `start`
  *	client → start		struct exec_hello with descriptors, then struct exec_word EXEC_SIGNAL
  *	start → client		struct exec_news; EXEC_PTY carries one descriptor
  *
@@ -28,7 +29,7 @@
 #include <sys/types.h>
 
 /* Grows when any struct here changes: client and supervisor may be of two versions of sandgate. */
-#define EXEC_MAGIC UINT64_C(0x7367657865630001)
+#define EXEC_MAGIC UINT64_C(0x7367657865630002)
 
 enum { EXEC_TEXT_MAX = 4 << 20, EXEC_WORDS_MAX = 1 << 16, EXEC_STANDARD = 3, EXEC_ALL_PASSED = 7 };
 
@@ -52,14 +53,17 @@ struct exec_hello {
 	uint32_t size;		/* octets of the texts */
 	uint32_t n_args, n_env; /* n_args at least 1 */
 	uint32_t passed;	/* bits 0 to 2: that descriptor is among those that came */
+	uint32_t holds; /* 1: the sandbox does not end with its first command before this one */
 	uint16_t rows, columns; /* of the terminal, where there is one */
 };
 
 enum exec_news_kind {
-	EXEC_PTY = 1, /* the command's terminal; before all else */
-	EXEC_FAILED,  /* the command could not be run; EXEC_ENDED follows */
-	EXEC_ENDED,   /* `value` is a wait status; the last */
-	EXEC_REFUSED, /* `value` is an errno: the hello was not taken; the last */
+	EXEC_PTY = 1,  /* the command's terminal; before all else */
+	EXEC_FAILED,   /* the command could not be run; EXEC_ENDED follows */
+	EXEC_ENDED,    /* `value` is a wait status; the last */
+	EXEC_REFUSED,  /* `value` is an errno: the hello was not taken; the last */
+	EXEC_BEGUN,    /* before the command is forked: without it nothing has been run */
+	EXEC_OUTLIVED, /* to the supervisor: `value` is the wait status of the first command */
 };
 
 enum exec_step { EXEC_CHDIR = 1, EXEC_RUN, EXEC_TERMINAL, EXEC_INTERPRETER };

@@ -9,7 +9,8 @@
  * the word to go on; without that word nothing is run. Then it runs COMMAND, whose end is its own
  * end, and so the sandbox's; without a COMMAND it stays until it is told to end. Meanwhile it takes
  * what exec_wire.h has: signals for COMMAND, and connections of clients, each of which has one more
- * command run (start_exec.c).
+ * command run (start_exec.c). Some of these hold the sandbox: when COMMAND ends before them, `start`
+ * says so and stays until the last of them has ended; its status is that of COMMAND all the same.
  *
  * It runs beside hostile programs that have its own user. So it is not dumpable, which shuts its
  * memory, its descriptors and ptrace to them, from before the first of them is started; it has
@@ -40,8 +41,10 @@ enum { SIGNAL_STATUS = 128, ENDING_STEP_MS = 20 };
 
 struct server {
 	int supervisor, signals;
-	pid_t first; /* COMMAND; 0: there is none */
-	bool ending; /* EXEC_TERMINATE has come */
+	pid_t first;   /* COMMAND; 0: there is none, or it has ended */
+	bool ending;   /* EXEC_TERMINATE has come */
+	bool outlived; /* COMMAND has ended, with `status` */
+	int status;
 };
 
 static int send_pidfd(int to)
@@ -128,13 +131,32 @@ static int let_go_of_standard(void)
 
 /* --- until the end --- */
 
-static void end_if_alone(const struct server *s)
+static int exit_status(int status)
 {
-	if (s->ending && kill(-1, 0) < 0 && errno == ESRCH)
-		_exit(0);
+	return WIFSIGNALED(status) ? SIGNAL_STATUS + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-static void reap(const struct server *s)
+/* Alone: nothing else runs. COMMAND's end is the end of all, but for those that hold the sandbox. */
+static void end_if_alone(const struct server *s)
+{
+	if (s->outlived && start_exec_holding() == 0)
+		_exit(exit_status(s->status));
+	if (s->ending && kill(-1, 0) < 0 && errno == ESRCH)
+		_exit(s->outlived ? exit_status(s->status) : 0);
+}
+
+static void first_ended(struct server *s, int status)
+{
+	struct exec_news news = {.kind = EXEC_OUTLIVED, .value = status};
+
+	s->first = 0;
+	s->outlived = true;
+	s->status = status;
+	if (start_exec_holding())
+		exec_send(s->supervisor, &news, sizeof(news), NULL, 0);
+}
+
+static void reap(struct server *s)
 {
 	pid_t pid;
 	int status;
@@ -142,14 +164,14 @@ static void reap(const struct server *s)
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
 		start_exec_ended(pid, status);
 		if (pid == s->first)
-			_exit(WIFSIGNALED(status) ? SIGNAL_STATUS + WTERMSIG(status)
-						  : WEXITSTATUS(status));
+			first_ended(s, status);
 	}
 }
 
 static void terminate(struct server *s)
 {
 	s->ending = true;
+	start_exec_refuse_new();
 	kill(-1, SIGTERM);
 	kill(-1, SIGCONT);
 }

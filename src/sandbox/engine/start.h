@@ -20,8 +20,12 @@ enum exec_step start_why_not_run(const char *command, int *why);
 
 /* ---- start_exec.c: the commands of clients ---- */
 
-/* Takes a connection over. False when there are too many; it is then the caller's still. */
+/* Takes a connection over. False when there are too many, which it is told; it stays the caller's. */
 bool start_exec_take(int fd);
+/* Closes the connections whose command has not begun: such a client may ask elsewhere. */
+void start_exec_refuse_new(void);
+/* How many commands run that the sandbox stays for, whatever becomes of the first one. */
+size_t start_exec_holding(void);
 size_t start_exec_poll(struct pollfd out[START_EXECS]);
 void start_exec_serve(const struct pollfd *fds, size_t n);
 /* A child has ended; if it is a client's command the client is told. */

@@ -4,6 +4,7 @@
  *
  * A client is NEW until its hello has come, then RUNNING until its command has ended. A command is
  * the leader of a session of its own, with a terminal of the sandbox's own when one is asked for.
+ * The client is told before the fork: one that was not told may have its command run elsewhere.
  * When the client goes first, its command's group gets SIGHUP, as when a terminal is closed.
  *
  * No client is waited for: what one does not take, it does not get.
@@ -26,18 +27,19 @@
 extern char **environ;
 
 struct exec {
-	int fd;	   /* to the client; -1: the place is free, but for a command without a client */
-	pid_t pid; /* 0: NEW */
+	int fd;	    /* to the client; -1: the place is free, but for a command without a client */
+	pid_t pid;  /* 0: NEW */
+	bool holds; /* the sandbox stays for it */
 };
 
 static struct exec execs[START_EXECS];
 static size_t n_execs;
 
-static void tell(int client, enum exec_news_kind kind, int value, enum exec_step step, int fd)
+static int tell(int client, enum exec_news_kind kind, int value, enum exec_step step, int fd)
 {
 	struct exec_news news = {.kind = kind, .value = value, .step = step};
 
-	exec_send(client, &news, sizeof(news), &fd, fd < 0 ? 0 : 1);
+	return exec_send(client, &news, sizeof(news), &fd, fd < 0 ? 0 : 1);
 }
 
 /* --- in the child --- */
@@ -157,7 +159,24 @@ bool start_exec_take(int fd)
 			n_execs = i >= n_execs ? i + 1 : n_execs;
 			return true;
 		}
+	tell(fd, EXEC_REFUSED, EBUSY, 0, -1);
 	return false;
+}
+
+void start_exec_refuse_new(void)
+{
+	for (size_t i = 0; i < n_execs; i++)
+		if (execs[i].fd >= 0 && execs[i].pid == 0)
+			forget(&execs[i]);
+}
+
+size_t start_exec_holding(void)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < n_execs; i++)
+		n += execs[i].pid > 0 && execs[i].holds;
+	return n;
 }
 
 size_t start_exec_poll(struct pollfd out[START_EXECS])
@@ -194,7 +213,7 @@ static int count_passed(uint32_t passed)
 
 static int start_command(struct exec *x, struct child *c, const struct exec_hello *h)
 {
-	int master = -1;
+	int master = -1, rc;
 
 	c->slave = -1;
 	c->client = x->fd;
@@ -205,17 +224,23 @@ static int start_command(struct exec *x, struct child *c, const struct exec_hell
 			return -errno;
 		tell(x->fd, EXEC_PTY, 0, 0, master);
 	}
-	x->pid = fork();
-	if (x->pid == 0)
+	rc = tell(x->fd, EXEC_BEGUN, 0, 0, -1);
+	if (rc == 0) {
+		x->pid = fork();
+		rc = x->pid < 0 ? -errno : 0;
+	}
+	if (rc == 0 && x->pid == 0)
 		become(c);
 	if (master >= 0) {
 		close(master);
 		close(c->slave);
 	}
-	if (x->pid > 0)
+	if (x->pid > 0) {
+		x->holds = h->holds == 1;
 		return 0;
+	}
 	x->pid = 0;
-	return -errno;
+	return rc;
 }
 
 /* fds[0] are the texts. 0 or -errno. */

@@ -46,6 +46,20 @@ int start_link_hear(struct start_link *l)
 	return 1;
 }
 
+int start_link_outlived(int socket, int *status)
+{
+	struct exec_news news;
+	int fds[EXEC_FDS_MAX], n_fds;
+	ssize_t n = exec_receive(socket, &news, sizeof(news), fds, &n_fds);
+
+	exec_close_all(fds, n_fds);
+	if (n == (ssize_t)sizeof(news) && news.kind == EXEC_OUTLIVED) {
+		*status = news.value;
+		return 1;
+	}
+	return n > 0 || n == -EAGAIN || n == -EINTR ? 0 : -1;
+}
+
 static int say_word(const struct start_link *l, const struct exec_word *w, const int *fds, int n)
 {
 	if (l->socket < 0 || l->inside < 0)

@@ -47,6 +47,13 @@ int start_link_hand(const struct start_link *l, const struct start_handed *hande
 int start_link_let_go(const struct start_link *l, const sigset_t *blocked,
 		      const struct syscall_filter *filter) sg_must_check;
 
+/*
+ * What comes by the socket after the word to go on, when it is readable: 1 the first command has
+ * ended with `status`, of waitpid(), and the sandbox stays for others; 0 nothing that is known; -1
+ * nothing more will come.
+ */
+int start_link_outlived(int socket, int *status);
+
 /* To the command alone. 0 or -errno; as all that goes to `start`, it does not wait. */
 int start_link_signal(const struct start_link *l, int signo);
 
