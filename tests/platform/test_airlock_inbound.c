@@ -191,7 +191,7 @@ static void start_servers(void)
 /* A connection to the pod, tried until it is served. */
 static int reach(const char *address)
 {
-	int64_t until = rig_ms() + 10000;
+	int64_t until = rig_ms() + RIG_PATIENT_MS;
 	int fd = -1;
 
 	while (fd < 0 && rig_ms() < until)
@@ -210,7 +210,7 @@ static void tcp_is_served(const char *address)
 static void udp_is_served(size_t n)
 {
 	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(SERVICE)};
-	struct timeval patience = {.tv_sec = 3};
+	struct timeval patience = {.tv_sec = RIG_PATIENT_MS / 1000};
 	int fd = socket(AF_INET, SOCK_DGRAM, 0);
 	char text[9000] = "datagram", back[9000];
 
@@ -237,14 +237,14 @@ static void opened_from_outside(void)
 	udp_is_served(100);
 	/* In fragments, both ways. */
 	udp_is_served(8000);
-	rig_sh("ping -c1 -W3 " POD4 " >/dev/null && ping -c1 -W3 " POD6 " >/dev/null");
+	rig_sh("ping -c1 -W20 " POD4 " >/dev/null && ping -c1 -W20 " POD6 " >/dev/null");
 	/* When the gate has died it goes on, and nothing else does. */
 	rig_kill(gate);
 	tcp_is_served(POD4);
 	udp_is_served(100);
 	airlock_close(&lock);
 	/* Both pairs go with the airlock. */
-	rig_sh("for i in $(seq 100); do ip link show up0 >/dev/null 2>&1 || exit 0; sleep 0.05; done; "
+	rig_sh("for i in $(seq 400); do ip link show up0 >/dev/null 2>&1 || exit 0; sleep 0.05; done; "
 	       "exit 1");
 	CHECK(rig_connect(POD4, SERVICE) < 0);
 }
