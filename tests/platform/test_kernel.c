@@ -99,6 +99,8 @@ static void tcp_splices(void)
 	tcp_pair(from);
 	CHECK(pipe2(ends, O_NONBLOCK | O_CLOEXEC) == 0);
 	CHECK(send(from[0], "abc", 3, 0) == 3 && shutdown(from[0], SHUT_WR) == 0);
+	/* All of it has come over. */
+	CHECK(poll(&(struct pollfd){from[1], POLLRDHUP, 0}, 1, RIG_PATIENT_MS) == 1);
 	CHECK(splice(from[1], NULL, ends[1], NULL, 4096, SPLICE_F_NONBLOCK) == 3);
 	CHECK(splice(ends[0], NULL, from[1], NULL, 3, SPLICE_F_NONBLOCK) == 3);
 	CHECK(splice(from[1], NULL, ends[1], NULL, 4096, SPLICE_F_NONBLOCK) == 0);
