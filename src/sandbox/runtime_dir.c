@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/runtime_dir.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/folder.h"
 #include "sandbox/files/ca_bundle.h"
 #include "sandbox/engine/container_files.h"
 #include "sandbox/control/control_socket.h"
@@ -206,17 +206,11 @@ static void visit_one(const struct registry *r, const char *name, const struct v
 /* The caller holds the registry's lock. */
 static int visit_all(const struct registry *r, const struct visit *v)
 {
-	int fd = openat(r->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	DIR *d = folder_list(openat(r->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 	struct dirent *entry;
 
-	if (!d) {
-		int rc = -errno;
-
-		if (fd >= 0)
-			close(fd);
-		return rc;
-	}
+	if (!d)
+		return -errno;
 	while ((entry = readdir(d)))
 		visit_one(r, entry->d_name, v);
 	closedir(d);
