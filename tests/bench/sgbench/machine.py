@@ -74,7 +74,7 @@ class Machine(Sandgate):
         return ["qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
                 "-M", "pc,usb=off", "-accel", "tcg", "-cpu", "max", "-m", "256",
                 "-kernel", self.kernel, "-initrd", self.initramfs,
-                "-append", "quiet panic=-1 client=" + ",".join(map(str, arguments)),
+                "-append", f"{guest.KERNEL_OPTIONS} client=" + ",".join(map(str, arguments)),
                 "-chardev", "stdio,id=client,signal=off", "-device", "virtio-serial-pci",
                 "-device", "virtserialport,chardev=client",
                 "-netdev", netdev, "-device", device + self.features]

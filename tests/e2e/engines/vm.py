@@ -21,7 +21,7 @@ def emulated(*netdev, append="net=dhcp", memory=384, mac=MAC, mtu=None, goes_on=
     return ["qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
             "-M", "pc,usb=off", "-accel", "tcg", "-cpu", "max", "-m", str(memory),
             "-kernel", KERNEL, "-initrd", INITRAMFS,
-            "-append", f"quiet panic=-1 {append}",
+            "-append", f"{guest.KERNEL_OPTIONS} {append}",
             "-chardev", "stdio,id=agent,signal=off", "-device", "virtio-serial-pci",
             "-device", "virtserialport,chardev=agent", "-netdev", ",".join(netdev),
             "-device", f"virtio-net-pci,netdev=net,mac={mac},romfile=" + (f",host_mtu={mtu}" if mtu else ""),
@@ -150,7 +150,7 @@ class Qemu(Tap):
     def start(self, box, agent):
         return self._popen(box, [self.sandgate, "run", "--name", box.name, "--engine", "qemu", *box.options,
                                  "--", "-accel", "tcg", "-m", "384", "-no-reboot", "-kernel", KERNEL,
-                                 "-initrd", INITRAMFS, "-append", "quiet panic=-1 net=dhcp agent=/dev/ttyS0"])
+                                 "-initrd", INITRAMFS, "-append", f"{guest.KERNEL_OPTIONS} net=dhcp agent=/dev/ttyS0"])
 
     def end(self, box):
         box.sandgate("rm", box.name)
