@@ -151,8 +151,9 @@ class Box:
         self._removed = False
         self._err_lines = []
         self.process = self.engine.start(self, ["python3", "-u", "-c", _source("agent.py")])
-        for work in (self._read_replies, self._read_err):
-            threading.Thread(target=work, daemon=True).start()
+        self._err_reader = threading.Thread(target=self._read_err, daemon=True)
+        self._err_reader.start()
+        threading.Thread(target=self._read_replies, daemon=True).start()
         try:
             self.started = self._await("hello", HANGS)
             self._assert_contained()
@@ -257,9 +258,11 @@ class Box:
 
     @property
     def err_lines(self):
-        """What the run said on its standard error."""
+        """What the run said on its standard error: all of it when it has ended, else what has been read by now."""
         if not self.engine.says_its_end:
             self.engine.cannot("nobody is told what was refused when it ends")
+        if self.process.poll() is not None:
+            self._err_reader.join(5)  # all that it said; who holds the pipe after that says nothing of the run
         return self._err_lines
 
     @property
@@ -306,10 +309,9 @@ class Box:
                 self.send({"quit": True})
             except BrokenPipeError:
                 pass
-        status = self.process.wait(timeout)
-        time.sleep(0.05)
+        status, seconds = self.process.wait(timeout), time.monotonic() - started
         self.remove()
-        return Ended(self, status, time.monotonic() - started)
+        return Ended(self, status, seconds)
 
     def remove(self):
         """One that was given a name is kept."""
@@ -455,6 +457,16 @@ def holds(pid, text):
                 return True
     except OSError:
         pass
+    return False
+
+
+def has_terminal(*argv):
+    """Whether there is a process of this command line that runs in the foreground of its terminal."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        if read_proc(pid, "cmdline").split("\0")[:-1] == list(argv):
+            state, _, group, _, _, foreground = read_proc(pid, "stat").rpartition(")")[2].split()[:6]
+            if group == foreground and state != "T":
+                return True
     return False
 
 

@@ -136,8 +136,8 @@ def test_one_that_a_sandbox_may_write_is_not_believed(world, sandgate):
     world.machine.write(f"{work}/mine.pem", world.authority.pem, "dev")
     env = world.machine.environment("dev", SSL_CERT_FILE=f"{work}/mine.pem")
     box = seen_box(sandgate, cwd=work, env=env)
-    assert f"sandgate: SSL_CERT_FILE is {work}/mine.pem: a sandbox may write it; " \
-        "the system's authorities are taken" in box.err_lines
+    said = f"sandgate: SSL_CERT_FILE is {work}/mine.pem: a sandbox may write it; the system's authorities are taken"
+    wait_until(lambda: said in box.err_lines, what="the words for the person")
     assert box.run(f"tail -c +{HEAD + 1} {BUNDLE}").out == world.machine.read(SYSTEM)
 
 

@@ -229,6 +229,7 @@ def test_a_token_endpoint_that_is_not_dialled(world, sandgate, api, address, say
     # The person is told once, and so is the audit log.
     wait_until(lambda: "sandgate.credential.failed" in sandgate("audit", "show", box.name, "--json").out)
     assert sandgate("audit", "show", box.name, "--json").out.count("sandgate.credential.failed") == 1
+    wait_until(lambda: says in box.err, what="the words for the person")
     assert box.err.count(says) == 1, box.err
 
 

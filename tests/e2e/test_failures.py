@@ -50,7 +50,7 @@ except OSError as problem:
     gate = box.gate_pid
     os.kill(gate, signal.SIGKILL)
     assert flow.wait(60).json["r"] in ("ECONNRESET", "EPIPE")
-    time.sleep(0.1)
+    wait_until(lambda: isinstance(ends[-1], str), what="the far side's end")
     assert ends[-1] == "reset"  # a cut upload does not look complete
 
     def works_again():
@@ -58,7 +58,7 @@ except OSError as problem:
     wait_until(works_again, 10, "the gate's return")
     assert box.gate_pid != gate
     assert box.python('report(r=try_dial("93.184.9.9", 80)[0])').json["r"] == "ECONNREFUSED"
-    assert any("gate" in line for line in box.err_lines), box.err
+    wait_until(lambda: "gate" in box.err, what="the words for the person")
 
 
 def test_no_packet_passes_while_the_gate_is_dead_or_dying(world, sandgate):

@@ -12,7 +12,7 @@ import time
 import pytest
 
 from internet.services import slow_sink
-from program import descendants, read_proc, wait_until
+from program import descendants, has_terminal, read_proc, wait_until
 
 BOTH = pytest.mark.parametrize("person", ["dev", "root"])
 
@@ -225,20 +225,20 @@ def test_a_terminal_of_its_own(terminal, running):
     t.resize(50, 132)
     t.type("\n")
     t.expect("now 50 132")
-    t.type("sleep 100\n")
-    t.expect("sleep 100")
-    time.sleep(0.3)
+    command = "sleep", f"1{time.monotonic_ns()}"  # nobody else sleeps as long
+    t.type(" ".join(command) + "\n")
+    wait_until(lambda: has_terminal(*command), what="the command")
     t.type("\x03")
     t.expect("ready> ")
     t.type("echo status $?\n")
     t.expect("status 130")
-    t.type("sleep 101\n")
-    time.sleep(0.3)
+    t.type(" ".join(command) + "\n")
+    wait_until(lambda: has_terminal(*command), what="the command")
     t.type("\x1a")
     t.expect("Stopped")
     t.expect("ready> ")
     t.type("fg\n")
-    time.sleep(0.3)
+    wait_until(lambda: has_terminal(*command), what="the command again")
     t.type("\x03")
     t.expect("ready> ")
     t.type("exit 9\n")

@@ -561,7 +561,7 @@ def test_settings_say_how_much(sandgate, captures, far):
             assert sandgate("config", "get", key).out.strip() == value
         assert sandgate("config", "set", "pcap.files", "0").status == 2
         box = sandgate.box("--only", f"{far}:4007", "--pcap", captures.path())
-        assert "--pcap-keys" in box.err
+        wait_until(lambda: "--pcap-keys" in box.err, what="the words for the person")
         upload(box, far, 2)
         wait_until(lambda: "1 files of 1 MB are full" in box.err, what="the limit")
         start, = entries(sandgate, box.name, "sandgate.pcap.start")

@@ -15,7 +15,7 @@ import pytest
 from internet.services import Postgres, Redis, Ssh, echo_tcp, greeter
 from internet.web import Response
 from internet.world import BLACKHOLE4, PROHIBITED4, UNREACHABLE4, UNREACHABLE6
-from program import AT_ONCE, SANITIZED, read_proc
+from program import AT_ONCE, SANITIZED, read_proc, wait_until
 
 # Every engine in a full run; in a usual one, what every engine is marked for on its own.
 pytestmark = pytest.mark.engines(usual=["bwrap"])
@@ -174,7 +174,7 @@ report(first=first.decode())
 """)
     assert got.lines[0] == {"same": True, "size": size}
     assert got.lines[1] == {"first": "bye"}
-    time.sleep(0.2)
+    wait_until(lambda: len(heard) == 2, what="what was sent after the server's end")
     assert heard == [1 << 20, 100000]
 
 
@@ -214,7 +214,7 @@ s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 s.close()
 """)
     assert got.json["r"] == "ECONNRESET"
-    time.sleep(0.3)
+    wait_until(lambda: ends, what="the far side's end")
     assert ends == ["reset"]
 
 
@@ -481,5 +481,5 @@ def test_sent_and_closed_at_once_arrives(world, sandgate):
 for n in range(50):
     s = dial("push.example.com", 7800); s.sendall(b"%05d" % n * 1000); s.close()
 """)
-    time.sleep(0.3)
+    wait_until(lambda: len(heard) == 50, what="all that was sent")
     assert sorted(heard) == [b"%05d" % n * 1000 for n in range(50)]

@@ -3,6 +3,8 @@
 
 import time
 
+from program import has_terminal, wait_until
+
 
 def shell(terminal):
     """An interactive shell inside, ready for typing."""
@@ -40,11 +42,16 @@ def test_the_size_is_passed_on_and_followed(terminal):
     t.expect("now 50 132")
 
 
+def sleeps(t):
+    """A command of the shell's, and what is typed next is for it: of a length that nobody else sleeps."""
+    command = "sleep", f"1{time.monotonic_ns()}"
+    t.type(" ".join(command) + "\n")
+    wait_until(lambda: has_terminal(*command), what="the command")
+
+
 def test_ctrl_c_ends_the_command_and_not_the_shell(terminal):
     t = shell(terminal)
-    t.type("sleep 100\n")
-    t.expect("sleep 100")
-    time.sleep(0.3)
+    sleeps(t)
     t.type("\x03")
     t.expect("ready> ")
     t.type("echo status $?\n")
@@ -60,9 +67,7 @@ def test_ctrl_c_ends_a_plain_command(terminal):
 
 def test_ctrl_z_and_fg(terminal):
     t = shell(terminal)
-    t.type("sleep 100\n")
-    t.expect("sleep 100")
-    time.sleep(0.3)
+    sleeps(t)
     t.type("\x1a")
     t.expect("Stopped")
     t.type("kill %1; echo killed-$((1+1))\n")
