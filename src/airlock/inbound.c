@@ -258,9 +258,13 @@ int inbound_leave_dead(int netns, const char *device, const struct airlock_inbou
 {
 	const struct link_end here = {device, LINK_INDEX_ETH0, i->mac};
 	const struct link_end there = {"nowhere", LINK_INDEX_SPARE_LINK0, link_mac_gate};
+	struct airlock_inbound now;
 	struct nl n;
-	int error = open_route(netns, &n), r;
+	int error = inbound_read(netns, device, &now, e), r;
 
+	if (error == 0 || error == -ENOTSUP)
+		return 0;
+	error = open_route(netns, &n);
 	if (error < 0)
 		return err_set(e, "the network namespace cannot be entered: %s", strerror(-error));
 	link_add_veth(&n, &here, &there, netns, i->mtu);

@@ -57,7 +57,8 @@ struct airlock_addresses inbound_link_addresses(const struct airlock_inbound *i)
 
 /*
  * Makes a device of that name and these addresses that leads nowhere: the other end is beside it. For
- * those who made the device before, and take back what they did by what it says. 0 or -1.
+ * those who made the device before, and take back what they did by what it says. Where there is one of
+ * that name, theirs was not taken, or was left already, and it stays. 0 or -1 with the message.
  */
 int inbound_leave_dead(int netns, const char *device, const struct airlock_inbound *i,
 		       struct err *e) sg_must_check;

@@ -15,7 +15,7 @@
 
 /* What ADD makes, before it is made. */
 struct link {
-	int netns;
+	int netns, turn;
 	char name[SANDBOX_NAME_SIZE];
 	bool chained;
 	struct airlock_inbound before; /* chained: the device in whose place it comes */
@@ -164,6 +164,8 @@ static enum cni_code attach(const struct cni_request *q, const struct link *l,
 		.mtu = l->chained ? l->before.mtu : 0,
 		.publish = l->publish,
 		.n_publish = l->n_publish,
+		.leave = l->chained ? &l->before : NULL,
+		.lock = l->turn,
 		.quiet = true,
 		.pcap = {.file = q->config.pcap ? l->pcap : NULL, .again = true},
 	};
@@ -239,15 +241,15 @@ enum cni_code cni_add(const struct cni_request *q, const struct policy *policy,
 		      const struct sources *sources, json_t **result, struct err *e)
 {
 	static struct link l;
-	_cleanup_fd_ int turn = -1;
 	enum cni_code code;
 
 	*result = NULL;
 	l = (struct link){.netns = -1, .chained = q->config.before != NULL};
 	cni_call_name(&q->call, l.name);
-	code = cni_turn_take(l.name, &turn, e);
+	code = cni_turn_take(l.name, 0, &l.turn, e);
 	if (!code)
 		code = add(q, &l, policy, sources, result, e);
+	cni_turn_give(l.turn);
 	if (l.netns >= 0)
 		close(l.netns);
 	return code;

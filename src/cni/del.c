@@ -3,7 +3,11 @@
 
 #include "cni/cni.h"
 #include "cni/ipam.h"
+#include "cni/turn.h"
 #include "sandbox/engine/netns.h"
+
+/* A start may take so long on a busy machine; a runtime comes again. */
+enum { TURN_MS = 30000 };
 
 /*
  * Leaves those that another plugin gave: of a link alone there are the usual ones only, or those of
@@ -39,11 +43,10 @@ static enum cni_code end(const char *name, struct err *e)
 	return rc == 0 || rc == -ENOENT ? CNI_OK : CNI_TRY_AGAIN;
 }
 
-enum cni_code cni_del(const struct cni_request *q, struct err *e)
+static enum cni_code del(const struct cni_request *q, const char *name, struct err *e)
 {
 	_cleanup_fd_ int netns = open_netns(q);
 	struct airlock_inbound now = {0};
-	char name[SANDBOX_NAME_SIZE];
 	json_t *nothing;
 	struct err ignored;
 	enum cni_code code;
@@ -51,11 +54,29 @@ enum cni_code cni_del(const struct cni_request *q, struct err *e)
 	if (netns < 0 || inbound_read(netns, q->call.ifname, &now, &ignored))
 		now.n_addresses = 0;
 	keep_others(q, &now);
-	cni_call_name(&q->call, name);
 	code = end(name, e);
 	if (!code && now.n_addresses && inbound_leave_dead(netns, q->call.ifname, &now, e))
 		code = CNI_NOT_MADE;
 	if (!code && q->config.ipam)
 		code = cni_ipam_run(&q->call, CNI_DEL, q->config.ipam, q->text, &nothing, e);
+	return code;
+}
+
+/*
+ * What an ADD that was killed has started is waited for. Where no turn can be had for want of the
+ * file none has had one.
+ */
+enum cni_code cni_del(const struct cni_request *q, struct err *e)
+{
+	char name[SANDBOX_NAME_SIZE];
+	enum cni_code code;
+	int turn;
+
+	cni_call_name(&q->call, name);
+	code = cni_turn_take(name, TURN_MS, &turn, e);
+	if (code == CNI_TRY_AGAIN)
+		return code;
+	code = del(q, name, e);
+	cni_turn_give(turn);
 	return code;
 }

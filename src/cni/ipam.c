@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -38,14 +39,23 @@ static enum cni_code find(const struct cni_call *call, const char *type, char ou
 	return CNI_BAD_ENVIRONMENT;
 }
 
-static void run_child(const char *path, enum cni_command command, int in, int out) sg_noreturn;
-static void run_child(const char *path, enum cni_command command, int in, int out)
-{
-	char *const argv[] = {(char *)path, NULL};
+struct child {
+	const char *path;
+	enum cni_command command;
+	pid_t parent;
+};
 
-	if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || setenv("CNI_COMMAND", words[command], 1) < 0)
+/* It ends with the plugin: an ADD of it that went on would give addresses after the DEL. */
+static void run_child(const struct child *c, int in, int out) sg_noreturn;
+static void run_child(const struct child *c, int in, int out)
+{
+	char *const argv[] = {(char *)c->path, NULL};
+
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != c->parent)
 		_exit(127);
-	execv(path, argv);
+	if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || setenv("CNI_COMMAND", words[c->command], 1) < 0)
+		_exit(127);
+	execv(c->path, argv);
 	_exit(127);
 }
 
@@ -132,6 +142,7 @@ enum cni_code cni_ipam_run(const struct cni_call *call, enum cni_command command
 {
 	_cleanup_fd_ int in = make_input(config);
 	char path[PATH_MAX];
+	const struct child c = {path, command, getpid()};
 	enum cni_code code = find(call, type, path, e);
 	int out[2];
 	pid_t pid;
@@ -145,7 +156,7 @@ enum cni_code cni_ipam_run(const struct cni_call *call, enum cni_command command
 	}
 	pid = fork();
 	if (pid == 0)
-		run_child(path, command, in, out[1]);
+		run_child(&c, in, out[1]);
 	close(out[1]);
 	if (pid < 0) {
 		err_set(e, "ipam: cannot fork: %s", err_why(errno));

@@ -4,10 +4,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "audit/digest.h"
+#include "base/clock.h"
 #include "sandbox/state_dir.h"
+
+enum { STEP_MS = 10 };
 
 static const char file_name[] = "cni.lock";
 
@@ -36,24 +40,50 @@ static int open_file(struct err *e)
 	return fd < 0 ? err_set(e, "%s: %s", file_name, err_why(errno)) : fd;
 }
 
-enum cni_code cni_turn_take(const char *name, int *held, struct err *e)
+/* 0 or -errno: -EAGAIN when another has it. */
+static int lock(int file, const char *name, int ms)
 {
 	struct flock one = {
 		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = place_of(name), .l_len = 1};
-	enum cni_code code = CNI_IO;
+	struct timespec step = {.tv_nsec = STEP_MS * 1000000L};
+	mono_t end = mono_add_ms(mono_now(), ms);
+
+	while (fcntl(file, F_OFD_SETLK, &one) < 0) {
+		if (errno != EAGAIN && errno != EACCES)
+			return -errno;
+		if (!mono_before(mono_now(), end))
+			return -EAGAIN;
+		nanosleep(&step, NULL);
+	}
+	return 0;
+}
+
+enum cni_code cni_turn_take(const char *name, int ms, int *held, struct err *e)
+{
+	int rc;
 
 	*held = open_file(e);
 	if (*held < 0)
 		return CNI_IO;
-	if (fcntl(*held, F_OFD_SETLK, &one) == 0)
+	rc = lock(*held, name, ms);
+	if (rc == 0)
 		return CNI_OK;
-	if (errno == EAGAIN || errno == EACCES) {
-		err_set(e, "another ADD of it is under way (sandbox %s); try again", name);
-		code = CNI_TRY_AGAIN;
-	} else {
-		err_set(e, "%s: %s", file_name, err_why(errno));
-	}
 	close(*held);
 	*held = -1;
-	return code;
+	if (rc != -EAGAIN) {
+		err_set(e, "%s: %s", file_name, err_why(-rc));
+		return CNI_IO;
+	}
+	err_set(e, "another ADD or DEL of it is under way (sandbox %s); try again", name);
+	return CNI_TRY_AGAIN;
+}
+
+void cni_turn_give(int held)
+{
+	struct flock all = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
+
+	if (held < 0)
+		return;
+	fcntl(held, F_OFD_SETLK, &all);
+	close(held);
 }

@@ -2,11 +2,13 @@
 #include "sandbox/attach.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
+#include "airlock/inbound.h"
 #include "base/clock.h"
 #include "sandbox/background.h"
 #include "sandbox/control/client.h"
@@ -18,9 +20,20 @@ enum { ASK_MS = 5000, END_MS = 60000, STEP_MS = 10 };
 
 /* --- the start --- */
 
-enum { FD_NETNS, FD_ALIVE, FDS };
+enum { FD_NETNS, FD_ALIVE, FD_LOCK, FDS };
 
 static char *const no_command[] = {NULL};
+
+static bool is_told;
+
+void attach_told(const struct attach_request *r)
+{
+	struct flock all = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
+
+	is_told = true;
+	if (r->lock > 0)
+		fcntl(r->lock, F_OFD_SETLK, &all);
+}
 
 static int be_supervisor(void *ctx, int ready, const int *fds)
 {
@@ -39,10 +52,16 @@ static int be_supervisor(void *ctx, int ready, const int *fds)
 		.ready = ready,
 		.argv = no_command,
 	};
+	struct err ignored;
+	int status;
 
 	r.netns = fds[FD_NETNS];
 	r.alive = fds[FD_ALIVE];
-	return sandbox_run(&o);
+	r.lock = fds[FD_LOCK];
+	status = sandbox_run(&o);
+	if (!is_told && r.leave)
+		(void)!inbound_leave_dead(r.netns, r.device, r.leave, &ignored);
+	return status;
 }
 
 /* The last line says why; what came before it was said to no avail. */
@@ -72,7 +91,9 @@ static int check(const struct attach_request *r, struct err *e)
 
 int attach_start(const struct attach_request *r, char *name, struct err *e)
 {
-	const int fds[FDS] = {[FD_NETNS] = r->netns, [FD_ALIVE] = r->alive};
+	const int fds[FDS] = {[FD_NETNS] = r->netns,
+			      [FD_ALIVE] = r->alive,
+			      [FD_LOCK] = r->lock > 0 ? r->lock : -1};
 	struct background_said said;
 
 	if (check(r, e) || background_start_apart(be_supervisor, (void *)r, fds, FDS, &said, e))

@@ -54,6 +54,15 @@ struct attach_request {
 	/* What runs in it never gets CAP_NET_ADMIN, although `alive` has it still: a container's
 	 * first process before it becomes that. */
 	bool without_admin;
+	/*
+	 * When nothing comes of it, also because who asked is gone before it could be told, and the
+	 * device is not there any more: one with these addresses that leads nowhere is left in its
+	 * place, for those who made the one before (inbound.h). Or NULL.
+	 */
+	const struct airlock_inbound *leave;
+	/* A lock (F_OFD_SETLK) that the supervisor holds as well until it has told, or has ended, and
+	 * then lets go of for all; 0: none. Stays the caller's. */
+	int lock;
 	bool quiet;		     /* say nothing on standard error when it went well */
 	struct capture_request pcap; /* from the first frame on */
 };
@@ -63,6 +72,9 @@ struct attach_request {
  * sandbox in `name`, of SANDBOX_NAME_SIZE octets), or with nothing made (-1 with the message).
  */
 int attach_start(const struct attach_request *r, char *name, struct err *e) sg_must_check;
+
+/* In the supervisor, when it has told that it is ready. */
+void attach_told(const struct attach_request *r);
 
 /* Ends one that was attached, and waits for it. -ENOENT: there is none; -1 with the message. */
 int attach_end(const char *name, struct err *e) sg_must_check;

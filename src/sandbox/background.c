@@ -34,6 +34,7 @@ static const char log_name[] = "supervisor.log", old_log_name[] = "supervisor.lo
 /* Of this process; set once. */
 static bool logs_messages;
 static char logs_for[SANDBOX_NAME_SIZE + 2];
+static bool ends_with_starter;
 
 const char *background_time(char out[BACKGROUND_TIME_MAX])
 {
@@ -177,9 +178,15 @@ int background_ready(const char *sandbox, bool kept, int ready, struct err *e)
 	logs_messages = true;
 	if (!kept)
 		snprintf(logs_for, sizeof(logs_for), "%s: ", sandbox);
-	/* A parent that has gone meanwhile makes no difference. */
-	if (write(ready, sandbox, strlen(sandbox)) < 0 && errno != EPIPE)
-		return err_set(e, "telling that it runs: %s", err_why(errno));
+	if (write(ready, sandbox, strlen(sandbox)) < 0) {
+		if (errno != EPIPE)
+			return err_set(e, "telling that it runs: %s", err_why(errno));
+		/* One that a person starts, and keeps, is there to be stopped by its name. */
+		if (ends_with_starter)
+			return err_set(
+				e, "who asked for it was gone before it was ready, and was told "
+				   "nothing; it is ended");
+	}
 	close(ready);
 	return 0;
 }
@@ -283,6 +290,7 @@ static void sg_noreturn be_apart(const struct apart *a, const int *fds, size_t n
 		memcpy(kept + 1, fds, n * sizeof(*fds));
 	if (become_background(a->errors, kept, n + 1))
 		_exit(EXIT_SANDGATE);
+	ends_with_starter = true;
 	_exit(a->work(a->ctx, kept[0], kept + 1));
 }
 

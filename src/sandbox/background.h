@@ -39,7 +39,8 @@ int background_start_apart(background_work_fn *work, void *ctx, const int *fds, 
 
 /*
  * In the child: from now on messages go to the log of `sandbox`, or, when it is not kept, to one for
- * all of those. Closes `ready`. 0 or -1 with the message.
+ * all of those. Closes `ready`. 0 or -1 with the message: also, of one that is nobody's child, when
+ * who started it has gone and does not hear that it is ready.
  */
 int background_ready(const char *sandbox, bool kept, int ready, struct err *e) sg_must_check;
 

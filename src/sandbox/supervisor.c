@@ -242,6 +242,8 @@ static void let_go(struct supervisor *s)
 	if (s->options->ready > 0 &&
 	    background_ready(s->dir.name, s->options->lasting, s->options->ready, &e))
 		supervisor_fail(s, &e);
+	else if (s->options->attach)
+		attach_told(s->options->attach);
 }
 
 static void hear_engine(struct supervisor *s)
