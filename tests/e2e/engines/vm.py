@@ -98,11 +98,11 @@ class _Frames(Machine):
     takes_value = ("--publish", "--host-port", "--pcap")
 
     def start(self, box, agent):
-        path = f"{box.cwd}/.{box.name}"
+        path, goes_on = f"{box.cwd}/.{box.name}", self._saved()
         done = box.sandgate("vm-net", *box.options, "--background", f"--{self.kind}", path, box.name,
                             cwd=box.cwd)
         assert done.ok, done
-        return self._go_on(box, emulated(*self.netdev(path), goes_on=self._saved()))
+        return self._go_on(box, emulated(*self.netdev(path), goes_on=goes_on))
 
     def netdev(self, path):
         raise NotImplementedError
