@@ -17,6 +17,7 @@
 #include "sandbox/engine/container_files.h"
 #include "sandbox/control/control_socket.h"
 #include "sandbox/engine/netns_claim.h"
+#include "sandbox/engine/netns_lock.h"
 #include "sandbox/person.h"
 #include "sandbox/private_dir.h"
 #include "sandbox/state_dir.h"
@@ -395,6 +396,8 @@ void runtime_dir_release(struct runtime_dir *d)
 
 	if (d->fd >= 0 && *d->name)
 		remove_sandbox(&d->registry, d->name, d->fd);
+	netns_lock_give(d->netns);
+	netns_lock_give(d->airlock);
 	if (d->lock >= 0)
 		close(d->lock);
 	if (d->fd >= 0)

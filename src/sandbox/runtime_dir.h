@@ -32,6 +32,7 @@ struct registry {
 struct runtime_dir {
 	struct registry registry;
 	int fd, lock;
+	int netns, airlock; /* locks of its namespaces (netns_lock.h); 0: none */
 	char name[SANDBOX_NAME_SIZE];
 };
 

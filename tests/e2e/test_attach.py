@@ -322,6 +322,67 @@ def test_of_several_at_the_same_moment_exactly_one_has_it(world, sandgate, pod):
                "nothing left")
 
 
+@pytest.fixture
+def owned(world):
+    """A namespace of a person's own, which root may enter as well: its process."""
+    one = world.machine.popen(["unshare", "-Urn", "sh", "-c", "echo; exec sleep 1000"], "dev",
+                              stdout=subprocess.PIPE, text=True)
+    one.stdout.readline()
+    yield one
+    one.kill()
+    one.wait()
+    one.stdout.close()
+
+
+def _links(world, process):
+    return world.machine.run(["nsenter", "-t", str(process.pid), "-n", "ip", "-o", "link"], "root").stdout
+
+
+def test_of_root_and_its_person_at_the_same_moment_one_has_it(world, sandgate, owned):
+    """They have two registries. The other is refused, and takes nothing away from the one."""
+    people = {"dev": sandgate.as_person("dev"), "root": sandgate}
+    argv = [sandgate.path, "attach", "--yes", "--quiet", "--net", "deny", "--pid", str(owned.pid)]
+    for turn in range(10):
+        order = ["dev", "root"] if turn % 2 else ["root", "dev"]
+        running = {person: world.machine.popen(argv, person, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                               text=True) for person in order}
+        done = {person: (*one.communicate(timeout=60), one.returncode) for person, one in running.items()}
+        won = [person for person in done if done[person][2] == 0]
+        assert len(won) == 1, done
+        lost = next(person for person in done if person not in won)
+        assert done[lost][2] == 125 and "behind a gate already, that of a sandbox of another user" in done[lost][1], done
+        name = done[won[0]][0].strip()
+        assert [r["state"] for r in people[won[0]].json("ls") if r["name"] == name] == ["running"]
+        assert people[lost].json("ls") == [] and "eth0" in _links(world, owned), done
+        # Nor much later.
+        again = people[lost](*argv[1:])
+        assert again.status == 125 and "another user" in again.err and "eth0" in _links(world, owned), again
+        assert people[won[0]]("detach", name).ok
+
+
+def test_root_takes_no_sandbox_of_a_person_s_away(world, sandgate):
+    box = sandgate.as_person("dev").box("--net", "deny")
+    done = sandgate("attach", "--yes", "--net", "deny", "--pid", str(box.inner_pid))
+    assert done.status == 125 and "behind a gate already" in done.err, done
+    assert "eth0" in box.run("ip -o link").out
+
+
+@pytest.mark.parametrize("locker", ["root", "dev"])
+def test_a_lock_from_inside_keeps_nobody_out(world, sandgate, owned, locker):
+    """What runs in a namespace can lock it as a gate's supervisor does."""
+    code = "import fcntl, os; fcntl.flock(os.open('/proc/self/ns/net', 0), 2); print(flush=True); os.read(0, 1)"
+    inside = world.machine.popen(["nsenter", "-t", str(owned.pid), "-U", "-n", "--preserve-credentials", "python3",
+                                  "-c", code], locker, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert inside.stdout.readline() == b"\n"
+        for one in sandgate, sandgate.as_person("dev"):
+            done = one("attach", "--yes", "--net", "deny", "--pid", str(owned.pid))
+            assert done.ok, done
+            assert one("detach", done.out.strip()).ok
+    finally:
+        inside.communicate(b"x")
+
+
 def test_an_airlock_and_a_sandbox_s_namespace_are_refused(sandgate, pod, attach):
     one = attach()
     refused = Attached(sandgate, "--net", "deny", "--pid", str(one.part("keeper")))

@@ -78,7 +78,7 @@ static size_t count_pids(const char *status)
  * Not by the namespaces themselves, which a process of the person's does not show to one in a user
  * namespace of theirs. One that sits in a namespace below has a number more.
  */
-static bool same_pid_namespace(pid_t pid)
+bool control_socket_is_beside(pid_t pid)
 {
 	char path[64];
 	size_t own = count_pids("/proc/self/status");
@@ -96,5 +96,5 @@ bool control_socket_peer_is_own(int fd, struct ucred *who)
 	/* Root is not in the sandbox of a person, and does not show its namespaces to one. */
 	if (who->uid == 0 && geteuid() != 0)
 		return true;
-	return who->uid == geteuid() && same_pid_namespace(who->pid);
+	return who->uid == geteuid() && control_socket_is_beside(who->pid);
 }

@@ -25,4 +25,7 @@ int control_socket_connect(int dir, enum control_socket_kind kind);
 /* This process's user or root, in this process's PID namespace. Fills `who` when it is true. */
 bool control_socket_peer_is_own(int fd, struct ucred *who);
 
+/* Is that process in this one's PID namespace, and in none below? */
+bool control_socket_is_beside(pid_t pid);
+
 #endif

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "sandbox/engine/netns_lock.h"
+
 #include "base/folder.h"
 
 enum { CLAIM_MAX = 48 };
@@ -34,19 +36,27 @@ static int note_sandbox(const struct runtime_dir *d, int netns)
 	return fstat(netns, &st) < 0 ? -errno : note(d, &st, NETNS_CLAIM_SANDBOX);
 }
 
-void netns_claim_note(const struct runtime_dir *d, int netns)
+void netns_claim_note(struct runtime_dir *d, int netns)
 {
+	struct err ignored;
+
+	d->netns = netns_lock_take(netns, &ignored);
 	(void)note_sandbox(d, netns);
 }
 
-void netns_claim_note_airlock(const struct runtime_dir *d, pid_t keeper)
+void netns_claim_note_airlock(struct runtime_dir *d, pid_t keeper)
 {
+	_cleanup_fd_ int netns = -1;
 	char path[64];
+	struct err ignored;
 	struct stat st;
 
 	snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)keeper);
 	if (stat(path, &st) == 0)
 		(void)note(d, &st, NETNS_CLAIM_AIRLOCK);
+	netns = open(path, O_RDONLY | O_CLOEXEC);
+	if (netns >= 0)
+		d->airlock = netns_lock_take(netns, &ignored);
 }
 
 struct search {
@@ -137,7 +147,8 @@ static int take(const struct runtime_dir *d, int netns, struct err *e)
 		  : 0;
 }
 
-int netns_claim_take(const struct runtime_dir *d, int netns, struct err *e)
+/* First among this person's, which can be named, and then among all. */
+int netns_claim_take(struct runtime_dir *d, int netns, struct err *e)
 {
 	int lock = registry_lock(&d->registry), rc;
 
@@ -145,7 +156,13 @@ int netns_claim_take(const struct runtime_dir *d, int netns, struct err *e)
 		return err_set(e, "%s: %s", d->registry.path, err_why(-lock));
 	rc = take(d, netns, e);
 	close(lock);
-	return rc;
+	if (rc)
+		return -1;
+	d->netns = netns_lock_take(netns, e);
+	if (d->netns >= 0)
+		return 0;
+	unlinkat(d->fd, NETNS_CLAIM_SANDBOX, 0);
+	return -1;
 }
 
 int netns_claim_find(int netns, char name[SANDBOX_NAME_SIZE], struct err *e)

@@ -15,17 +15,18 @@
 #define NETNS_CLAIM_AIRLOCK "airlock"
 
 /*
- * Of a namespace that the sandbox has made. What cannot be noted is not noted: then it is found by
- * nobody, and the kernel's rights decide.
+ * Of a namespace that the sandbox has made, which is locked as well (netns_lock.h). What cannot be
+ * noted is not noted: then it is found by nobody, and the kernel's rights decide.
  */
-void netns_claim_note(const struct runtime_dir *d, int netns);
-void netns_claim_note_airlock(const struct runtime_dir *d, pid_t keeper);
+void netns_claim_note(struct runtime_dir *d, int netns);
+void netns_claim_note_airlock(struct runtime_dir *d, pid_t keeper);
 
 /*
  * Notes it, when it is no other sandbox's of this person: of any number at the same moment the first
- * has it, and every other is refused with its name. 0, or -1 with the message and nothing noted.
+ * has it, and every other is refused with its name. And locks it, when it is no other person's: their
+ * registry is another (netns_lock.h). 0, or -1 with the message and nothing noted.
  */
-int netns_claim_take(const struct runtime_dir *d, int netns, struct err *e) sg_must_check;
+int netns_claim_take(struct runtime_dir *d, int netns, struct err *e) sg_must_check;
 
 /* -1 with the message: the namespace is that sandbox's. */
 int netns_claim_refuse(const char *name, struct err *e);
