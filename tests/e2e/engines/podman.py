@@ -83,7 +83,9 @@ class Podman:
         where it is run."""
         path = f"{RUNTIME[self.person]}/libpod/tmp/pause.pid"
         if self.machine.exists(path):
-            os.kill(int(self.machine.read(path)), signal.SIGKILL)
+            pid = int(self.machine.read(path))
+            if read_proc(pid, "comm").startswith("podman"):  # its number may be another's, when it was ended before
+                os.kill(pid, signal.SIGKILL)
             self.machine.run(["rm", path], self.person)
 
     def close(self):
