@@ -23,6 +23,8 @@
 
 /* The sandbox of the container's last run may still be ending. */
 enum { NAME_MS = 15000, NAME_STEP_MS = 50, ID_SHOWN = 12 };
+/* A gate that is being made is asked when it is ready. */
+enum { GATE_MS = 30000 };
 
 /* --- the container --- */
 
@@ -114,12 +116,14 @@ static void forget(struct container *c)
 
 static int check_same_policy(const char *name, const struct policy *p, struct err *e)
 {
-	json_t *answer = client_ask(name, "policy", e);
+	json_t *request = json_pack("{s:s}", "op", "policy");
+	json_t *answer = request ? client_request(name, request, GATE_MS, e) : NULL;
 	char *text = policy_print_wire(p);
 	json_t *wanted = text ? json_loads(text, 0, NULL) : NULL;
 	bool same = answer && wanted && json_equal(json_object_get(answer, "policy"), wanted);
 
 	free(text);
+	json_decref(request);
 	json_decref(answer);
 	json_decref(wanted);
 	if (!answer)
@@ -186,17 +190,27 @@ static bool is_taken(const char *name)
 	return registry_find(name, &ignored) == 1;
 }
 
-static void await_name(const char *name)
+static bool has_gate(const struct container *c)
+{
+	char name[SANDBOX_NAME_SIZE];
+	struct err ignored;
+
+	return netns_claim_find(c->netns, name, &ignored) == 1;
+}
+
+/* Another container of the pod may put the network behind a gate meanwhile, by that name or another. */
+static void await_name(const struct container *c, const char *name, mono_t end)
 {
 	const struct timespec step = {.tv_nsec = NAME_STEP_MS * 1000000L};
-	mono_t end = mono_add_ms(mono_now(), NAME_MS);
 
-	while (is_taken(name) && mono_before(mono_now(), end))
+	while (is_taken(name) && !has_gate(c) && mono_before(mono_now(), end))
 		nanosleep(&step, NULL);
 }
 
+/* Until `end` for the name. */
 static int attach(const struct container *c, const struct sources *sources,
-		  const struct run_policy *p, char name[SANDBOX_NAME_SIZE], struct err *e)
+		  const struct run_policy *p, mono_t end, char name[SANDBOX_NAME_SIZE],
+		  struct err *e)
 {
 	char wanted[SANDBOX_NAME_SIZE];
 	struct attach_request r = {
@@ -217,7 +231,7 @@ static int attach(const struct container *c, const struct sources *sources,
 			       "the annotation sandgate.name: \"%s\" is no name; small letters, "
 			       "digits and hyphens",
 			       wanted);
-	await_name(wanted);
+	await_name(c, wanted, end);
 	return attach_start(&r, name, e);
 }
 
@@ -247,6 +261,36 @@ static int place_files(const struct container *c, const struct run_policy *p,
 	return container_trust_is_wanted(p, sources) ? place_trust(c, name, e) : 0;
 }
 
+/* Another had the network first, or the name, under which it will be seen to have it. */
+static bool is_late(const struct container *c)
+{
+	char wanted[SANDBOX_NAME_SIZE];
+
+	choose_name(c, wanted);
+	return has_gate(c) || is_taken(wanted);
+}
+
+/*
+ * Of the containers of a pod that start at the same moment one makes the gate, and the others find it
+ * there after all; or find that the one that they had found has ended. -1 with the message.
+ */
+static int find_or_make_gate(const struct container *c, const struct sources *sources,
+			     const struct run_policy *p, char name[SANDBOX_NAME_SIZE],
+			     struct err *e)
+{
+	mono_t end = mono_add_ms(mono_now(), NAME_MS);
+	bool again;
+	int rc;
+
+	do {
+		int found = look_for_gate(c, &p->policy, name, e);
+
+		rc = found == 0 ? attach(c, sources, p, end, name, e) : found;
+		again = rc < 0 && (found == 0 ? is_late(c) : *name && !has_gate(c));
+	} while (again && mono_before(mono_now(), end));
+	return rc;
+}
+
 static int attach_with(const struct container *c, const struct sources *sources, struct err *e)
 {
 	char name[SANDBOX_NAME_SIZE];
@@ -255,9 +299,7 @@ static int attach_with(const struct container *c, const struct sources *sources,
 
 	if (rc)
 		return -1;
-	rc = look_for_gate(c, &p.policy, name, e);
-	if (rc == 0)
-		rc = attach(c, sources, &p, name, e);
+	rc = find_or_make_gate(c, sources, &p, name, e);
 	if (rc >= 0)
 		rc = place_files(c, &p, sources, name, e);
 	run_policy_free(&p);
