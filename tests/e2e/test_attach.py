@@ -383,6 +383,21 @@ def test_a_lock_from_inside_keeps_nobody_out(world, sandgate, owned, locker):
         inside.communicate(b"x")
 
 
+def test_a_lock_of_a_user_without_rights_keeps_nobody_out(world, sandgate, pod):
+    """Everybody can open, and so lock, what lies in /run/netns; also one who lets nobody look at his process."""
+    code = ("import ctypes, fcntl, os, sys; ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)\n"
+            "fcntl.flock(os.open(f'/proc/self/fd/{sys.argv[1]}', 0), 2); print(flush=True); os.read(0, 1)")
+    stranger = world.machine.popen(["python3", "-c", code, str(pod.place.fd)], "dev", stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, pass_fds=[pod.place.fd])
+    try:
+        assert stranger.stdout.readline() == b"\n"
+        done = sandgate("attach", "--yes", "--net", "deny", "--netns", pod.place.path)
+        assert done.ok, done
+        assert sandgate("detach", done.out.strip()).ok
+    finally:
+        stranger.communicate(b"x")
+
+
 def test_an_airlock_and_a_sandbox_s_namespace_are_refused(sandgate, pod, attach):
     one = attach()
     refused = Attached(sandgate, "--net", "deny", "--pid", str(one.part("keeper")))

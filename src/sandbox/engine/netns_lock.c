@@ -3,10 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/nsfs.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,6 +19,9 @@
 
 /* What held it may just have been killed, and its children end in a moment. */
 enum { WAIT_MS = 1000, STEP_MS = 20 };
+
+/* The kernel nests no more (user_namespaces(7)). */
+enum { USERNS_LEVELS = 32 };
 
 /* The process that holds a lock on this very namespace, as /proc/locks has it; 0: none is seen. */
 static pid_t find_holder(const struct stat *of)
@@ -50,6 +55,55 @@ static bool is_inside(int netns, pid_t pid)
 	if (access(path, R_OK) == 0)
 		return namespace_is(netns, path);
 	return !control_socket_is_beside(pid);
+}
+
+/* The effective user of a process, which one that hides its files cannot hide. False: it has gone. */
+static bool read_user(pid_t pid, uid_t *out)
+{
+	char path[64], line[256];
+	bool found = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	f = fopen(path, "re");
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = sscanf(line, "Uid: %*u %u", out) == 1;
+	if (f)
+		fclose(f);
+	return found;
+}
+
+/* Is that user the owner of the namespace's user namespace, or of one above (user_namespaces(7))? */
+static bool is_owner(int netns, uid_t user)
+{
+	int at = ioctl(netns, NS_GET_USERNS);
+	bool found = false;
+
+	/* One that is not shown may be anybody's. */
+	if (at < 0)
+		return true;
+	for (int i = 0; i < USERNS_LEVELS && at >= 0 && !found; i++) {
+		uid_t owner;
+		int above = ioctl(at, NS_GET_PARENT);
+
+		found = ioctl(at, NS_GET_OWNER_UID, &owner) == 0 && owner == user;
+		close(at);
+		at = above;
+	}
+	if (at >= 0)
+		close(at);
+	return found;
+}
+
+/*
+ * Whoever can open a namespace can lock it, as everybody can what `ip netns` keeps. Of those who have
+ * no right to put a gate before it none is there.
+ */
+static bool may_be_gate(int netns, pid_t pid)
+{
+	uid_t user;
+
+	return !read_user(pid, &user) || user == 0 || is_owner(netns, user);
 }
 
 /* Their process is what one of another registry can be shown. */
@@ -88,7 +142,7 @@ static int take(int held, int netns, struct err *e)
 			return err_set(e, "the network namespace cannot be locked: %s",
 				       err_why(errno));
 		holder = find_holder(&st);
-		if (holder && is_inside(netns, holder))
+		if (holder && (is_inside(netns, holder) || !may_be_gate(netns, holder)))
 			return 1;
 		if (!mono_before(mono_now(), end))
 			return refuse(holder, e);

@@ -4,8 +4,9 @@
  * registry of their own, so what keeps them apart lies with the namespace: a lock (flock) on it,
  * which the supervisor holds from before anything in the namespace is touched until its end.
  *
- * Anybody who sees the namespace may lock it, what runs inside as well; a lock from inside is no
- * gate's and keeps nobody from putting one before it.
+ * Anybody who sees the namespace may lock it, what runs inside as well, and any user where it has a
+ * name in the file system. So a lock counts when it is held from outside by root or by an owner of the
+ * namespace, who alone can put a gate before it; another keeps nobody from that.
  */
 #ifndef SG_SANDBOX_NETNS_LOCK_H
 #define SG_SANDBOX_NETNS_LOCK_H
@@ -13,8 +14,8 @@
 #include "base/err.h"
 
 /*
- * Takes it: what holds it, to be given to netns_lock_give(); 0 when it is held from inside, and so
- * nobody's; -1 with the message when another's gate has it.
+ * Takes it: what holds it, to be given to netns_lock_give(); 0 when one holds it that does not
+ * count; -1 with the message when another's gate has it.
  */
 int netns_lock_take(int netns, struct err *e) sg_must_check;
 
