@@ -192,6 +192,47 @@ static void what_is_not_understood_is_refused_with_its_place(void **state)
 	}
 }
 
+/* A command of `words` words of `each` octets: is it taken? What is taken is kept whole. */
+static bool takes_command(size_t words, size_t each)
+{
+	char text[32768] = "audit: {anchor: 'command:/", *at = text + strlen(text);
+	struct settings s;
+	struct err e;
+	int rc;
+
+	for (size_t i = 0; i < words; i++) {
+		memset(at, 'w', each);
+		at += each;
+		*at++ = i + 1 < words ? ' ' : '\'';
+	}
+	strcpy(at, "}\n");
+	settings_init(&s);
+	rc = settings_parse(span_of_string(text), "f", SETTING_PERSON, &s, &e);
+	if (rc == 0) {
+		size_t n = 0;
+
+		while (s.anchor_command[n])
+			n++;
+		assert_int_equal(n, words);
+		*strrchr(text, '\'') = 0;
+		assert_value(&s, "audit.anchor", strchr(text, '\'') + 1);
+	} else {
+		assert_non_null(strstr(e.text, "put what is longer into a script"));
+	}
+	settings_free(&s);
+	return rc == 0;
+}
+
+static void a_long_command_is_whole_or_refused(void **state)
+{
+	assert_true(takes_command(64, 1));
+	assert_false(takes_command(65, 1));
+	assert_true(takes_command(1, 8000));
+	assert_true(takes_command(1, 8191 - 9));
+	assert_false(takes_command(1, 8192 - 9));
+	assert_false(takes_command(60, 500));
+}
+
 static void an_unknown_setting_has_its_nearest(void **state)
 {
 	struct err e;
@@ -308,6 +349,7 @@ int main(void)
 		cmocka_unit_test(the_person_goes_before_the_system),
 		cmocka_unit_test(every_value_outlives_a_second_file),
 		cmocka_unit_test(what_is_not_understood_is_refused_with_its_place),
+		cmocka_unit_test(a_long_command_is_whole_or_refused),
 		cmocka_unit_test(an_unknown_setting_has_its_nearest),
 		cmocka_unit_test(a_change_leaves_the_other_lines),
 		cmocka_unit_test(a_value_that_is_not_right_is_refused_by_its_key),

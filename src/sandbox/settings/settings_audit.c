@@ -8,7 +8,12 @@
 #include "policy/quote.h"
 #include "policy/strings.h"
 
-enum { ANCHOR_WORDS_MAX = 64, KEEP_MAX = 1000000, CONNECTIONS_MB_MAX = 1 << 20 };
+enum {
+	ANCHOR_WORDS_MAX = 64,
+	ANCHOR_COMMAND_MAX = 8192, /* octets, with "command:" and a NUL */
+	KEEP_MAX = 1000000,
+	CONNECTIONS_MB_MAX = 1 << 20,
+};
 
 static void clear_anchor(struct settings *s)
 {
@@ -19,7 +24,18 @@ static void clear_anchor(struct settings *s)
 	s->anchor_syslog = false;
 }
 
-/* The words of a command, parted by blanks. NULL without memory. */
+static size_t count_words(const char *text)
+{
+	size_t n = 0;
+
+	for (text += strspn(text, " "); *text; text += strspn(text, " ")) {
+		text += strcspn(text, " ");
+		n++;
+	}
+	return n;
+}
+
+/* The words of a command, ANCHOR_WORDS_MAX at most, parted by blanks. NULL without memory. */
 static char **split_command(const char *text)
 {
 	char **words = calloc(ANCHOR_WORDS_MAX + 1, sizeof(*words));
@@ -52,6 +68,11 @@ int settings_read_audit_anchor(const struct value_reader *v, struct settings *s,
 		return s->anchor_file ? 0 : node_error(v->d, value, v->e, "out of memory");
 	}
 	if (strncmp(word, "command:/", 9) == 0 && word[9]) {
+		if (strlen(word) >= ANCHOR_COMMAND_MAX || count_words(word) > ANCHOR_WORDS_MAX)
+			return node_error(v->d, value, v->e,
+					  "the command of an anchor has %d words and %d octets at "
+					  "most; put what is longer into a script",
+					  ANCHOR_WORDS_MAX, ANCHOR_COMMAND_MAX - 1);
 		clear_anchor(s);
 		s->anchor_command = split_command(word + 8);
 		return s->anchor_command ? 0 : node_error(v->d, value, v->e, "out of memory");
@@ -68,7 +89,7 @@ int settings_read_audit_anchor(const struct value_reader *v, struct settings *s,
 
 json_t *settings_show_audit_anchor(const struct settings *s)
 {
-	char text[4 * PATH_MAX] = "command:";
+	char text[ANCHOR_COMMAND_MAX] = "command:";
 	size_t used = strlen(text);
 
 	if (s->anchor_file)
