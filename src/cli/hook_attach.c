@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "cli/container_trust.h"
 #include "cli/hook_policy.h"
+#include "cli/hook_trust.h"
 #include "sandbox/attach.h"
 #include "sandbox/control/client.h"
 #include "sandbox/engine/image_annotations.h"
@@ -19,7 +20,6 @@
 #include "sandbox/engine/netns_claim.h"
 #include "sandbox/engine/netns_number.h"
 #include "sandbox/files/resolver_place.h"
-#include "sandbox/settings/trusted_file.h"
 
 /* The sandbox of the container's last run may still be ending. */
 enum { NAME_MS = 15000, NAME_STEP_MS = 50, ID_SHOWN = 12 };
@@ -36,24 +36,6 @@ struct container {
 	int process; /* pidfd of its first one: a number may be another's when that has ended */
 	int alive;   /* and of the one that the network ends with, which may be the same */
 };
-
-static int read_config(struct container *c, struct err *e)
-{
-	_cleanup_fd_ int folder = trusted_folder_open(c->state->bundle, OWNER_ROOT_OR_PERSON, e);
-	struct trusted_request r = {
-		.folder = folder,
-		.name = "config.json",
-		.shown = "the container's config.json",
-		.owner = OWNER_ROOT_OR_PERSON,
-		.max = OCI_STATE_MAX,
-	};
-	int rc = folder < 0 ? folder : trusted_file_read(&r, &c->config, e);
-
-	if (rc == -ENOENT)
-		return err_set(e, "%s: the container's configuration is not there",
-			       c->state->bundle);
-	return rc ? -1 : oci_network_parse(trusted_span(&c->config), &c->network, e);
-}
 
 static bool is_same_file(int a, int b)
 {
@@ -98,7 +80,10 @@ static int look(struct container *c, struct err *e)
 
 	if (s->of_podman && image_annotations_check(s->bundle, s->id, e))
 		return -1;
-	return read_config(c, e) || open_network(c, e) ? -1 : 0;
+	if (hook_config_read(s, &c->config, e) ||
+	    oci_network_parse(trusted_span(&c->config), &c->network, e))
+		return -1;
+	return open_network(c, e);
 }
 
 static void forget(struct container *c)
@@ -237,28 +222,14 @@ static int attach(const struct container *c, const struct sources *sources,
 
 /* --- its files --- */
 
-static int place_trust(const struct container *c, const char *name, struct err *e)
-{
-	char root[PATH_MAX];
-	struct trust_target t = {.root = root, .process = c->process};
-	struct trust_placed placed;
-	int rc;
-
-	rc = oci_root_parse(trusted_span(&c->config), root, e)
-		     ? -1
-		     : container_trust_place(name, &t, &placed, e);
-	return rc == 1 ? err_set(e,
-				 "the container has the files of the host, where no certificates of "
-				 "a sandbox can be put")
-		       : rc;
-}
-
 static int place_files(const struct container *c, const struct run_policy *p,
 		       const struct sources *sources, const char *name, struct err *e)
 {
 	if (resolver_place(trusted_span(&c->config), e))
 		return -1;
-	return container_trust_is_wanted(p, sources) ? place_trust(c, name, e) : 0;
+	if (!container_trust_is_wanted(p, sources))
+		return 0;
+	return hook_trust_place(trusted_span(&c->config), name, c->process, e);
 }
 
 /* Another had the network first, or the name, under which it will be seen to have it. */

@@ -27,13 +27,13 @@ static bool has_variable(json_t *root)
 
 static void check_words(struct span text)
 {
-	char root[PATH_MAX];
+	struct oci_root root;
 	struct oci_state s;
 	struct err e;
 
 	if (oci_config_words(text, &s, &e) == 0)
 		oci_state_free(&s);
-	if (oci_root_parse(text, root, &e) == 0 && *root != '/')
+	if (oci_root_parse(text, &root, &e) == 0 && *root.path != '/')
 		abort();
 }
 

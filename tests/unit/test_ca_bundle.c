@@ -172,6 +172,7 @@ static void close_in(struct ca_bundle *b, int dir)
 	ca_bundle_close(b);
 	ca_bundle_remove(dir);
 	assert_int_equal(fstatat(dir, "ca", &st, AT_SYMLINK_NOFOLLOW), -1);
+	assert_int_equal(fstatat(dir, "ca-layers", &st, AT_SYMLINK_NOFOLLOW), -1);
 	close(dir);
 }
 
@@ -247,6 +248,36 @@ static void an_authority_comes_first_and_another_takes_its_place(void **state)
 	assert_int_equal(ca_bundle_set_authority(&b, span_of("", 0), &e), 0);
 	assert_string_equal(pem_names(b.bundle, names, sizeof(names)), "one two ");
 	assert_string_equal(store_names(b.store, names, sizeof(names)), "one two ");
+	close_in(&b, dir);
+}
+
+static const char *in_layers(const struct ca_bundle *b, const char *name)
+{
+	static char path[2 * PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", b->layers, name);
+	return path;
+}
+
+static void what_is_laid_over_an_image_has_another_authority_too(void **state)
+{
+	char *person[] = {own_bundle(), NULL};
+	char pem[8192] = "", names[256];
+	struct ca_bundle b;
+	struct stat st;
+	struct err e;
+	int dir;
+
+	assert_int_equal(open_in(&b, person, &dir, &e), 0);
+	add_pem(pem, sizeof(pem), "mine", 0);
+	assert_int_equal(ca_bundle_set_authority(&b, span_of_string(pem), &e), 0);
+	assert_string_equal(
+		pem_names(in_layers(&b, "bundle/ca-certificates.crt"), names, sizeof(names)),
+		"mine one two ");
+	assert_string_equal(store_names(in_layers(&b, "java/java/cacerts"), names, sizeof(names)),
+			    "mine one two ");
+	assert_int_equal(stat(in_layers(&b, "java/java"), &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0755);
 	close_in(&b, dir);
 }
 
@@ -438,6 +469,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_host_alone_at_first),
 		cmocka_unit_test(an_authority_comes_first_and_another_takes_its_place),
+		cmocka_unit_test(what_is_laid_over_an_image_has_another_authority_too),
 		cmocka_unit_test(what_is_no_certificate_changes_nothing),
 		cmocka_unit_test(what_does_not_fit_changes_nothing),
 		cmocka_unit_test(the_store_has_room_for_all_of_the_pem),

@@ -84,18 +84,24 @@ static void limits_that_are_none_are_no_fault(void **state)
 	const char *config =
 		"{\"process\":{" LIMITS "},\"root\":{\"path\":\"/r\"},\"annotations\":{"
 		"\"sandgate.policy\":\"deny\"}}";
-	char root[PATH_MAX];
+	struct oci_root root;
 	struct oci_network n;
 	struct oci_state s;
 	struct err e;
 
 	assert_int_equal(oci_network_parse(span_of_string(config), &n, &e), 0);
-	assert_int_equal(oci_root_parse(span_of_string(config), root, &e), 0);
-	assert_string_equal(root, "/r");
+	assert_int_equal(oci_root_parse(span_of_string(config), &root, &e), 0);
+	assert_string_equal(root.path, "/r");
+	assert_false(root.readonly);
 	assert_int_equal(oci_config_words(span_of_string(config), &s, &e), 0);
 	assert_string_equal(s.say[OCI_POLICY], "deny");
 	oci_state_free(&s);
-	assert_int_equal(oci_root_parse(span_of_string("{\"root\":{\"path\":\"r\"}}"), root, &e),
+	assert_int_equal(
+		oci_root_parse(span_of_string("{\"root\":{\"path\":\"/r\",\"readonly\":true}}"),
+			       &root, &e),
+		0);
+	assert_true(root.readonly);
+	assert_int_equal(oci_root_parse(span_of_string("{\"root\":{\"path\":\"r\"}}"), &root, &e),
 			 -1);
 }
 

@@ -195,16 +195,17 @@ int oci_config_words(struct span config, struct oci_state *out, struct err *e)
 	return rc;
 }
 
-int oci_root_parse(struct span config, char out[PATH_MAX], struct err *e)
+int oci_root_parse(struct span config, struct oci_root *out, struct err *e)
 {
 	json_t *root = oci_config_load(config, e);
-	const char *path =
-		json_string_value(json_object_get(json_object_get(root, "root"), "path"));
+	const json_t *files = json_object_get(root, "root");
+	const char *path = json_string_value(json_object_get(files, "path"));
 	bool good = path && *path == '/' && strlen(path) < PATH_MAX;
 
 	if (good)
-		strcpy(out, path);
-	else if (root)
+		strcpy(out->path, path);
+	out->readonly = json_is_true(json_object_get(files, "readonly"));
+	if (!good && root)
 		err_set(e, "the container's configuration has no root, or none by its whole path");
 	json_decref(root);
 	return good ? 0 : -1;

@@ -65,8 +65,13 @@ json_t *oci_config_load(struct span config, struct err *e);
 /* What the annotations in a configuration say, before there is a container: the rest of *out is none. */
 int oci_config_words(struct span config, struct oci_state *out, struct err *e) sg_must_check;
 
-/* The folder on the host that will be the container's root, absolute. */
-int oci_root_parse(struct span config, char out[PATH_MAX], struct err *e) sg_must_check;
+/* The folder on the host that will be the container's root. */
+struct oci_root {
+	char path[PATH_MAX]; /* absolute */
+	bool readonly;	     /* nobody inside will be able to write it */
+};
+
+int oci_root_parse(struct span config, struct oci_root *out, struct err *e) sg_must_check;
 
 int oci_network_parse(struct span config, struct oci_network *out, struct err *e) sg_must_check;
 

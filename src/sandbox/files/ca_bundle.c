@@ -14,6 +14,7 @@
 #include "base/base64.h"
 #include "base/buf.h"
 #include "base/compiler.h"
+#include "sandbox/files/ca_layers.h"
 #include "sandbox/files/ca_store.h"
 #include "sandbox/files/pem.h"
 
@@ -151,6 +152,7 @@ static int make_policy(struct ca_bundle *b, int dir)
 static int name_paths(struct ca_bundle *b, const char *path)
 {
 	bool fits = path_join(path, folder_name, b->folder) &&
+		    path_join(path, CA_LAYERS, b->layers) &&
 		    path_join(b->folder, names[CA_BUNDLE], b->bundle) &&
 		    path_join(b->folder, names[CA_STORE], b->store);
 
@@ -223,6 +225,8 @@ static int make_all(struct ca_bundle *b, int dir, const char *path)
 		return rc;
 	folder = make_folder(dir);
 	rc = folder < 0 ? folder : make_files(b, folder);
+	if (rc == 0)
+		rc = ca_layers_make(dir, folder, names[CA_BUNDLE], names[CA_STORE]);
 	return rc ? rc : map_texts(b);
 }
 
@@ -332,6 +336,7 @@ void ca_bundle_remove(int dir)
 {
 	int folder = openat(dir, folder_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
+	ca_layers_remove(dir);
 	if (folder < 0)
 		return;
 	for (size_t i = 0; i < CA_FILES; i++)

@@ -42,7 +42,8 @@ struct ca_bundle {
 	char folder[PATH_MAX];		/* on the host, without links: to be mounted */
 	char bundle[PATH_MAX];		/* and two that are in it */
 	char store[PATH_MAX];
-	size_t store_head; /* where the authorities are in the store */
+	char layers[PATH_MAX]; /* on the host: ca_layers.h */
+	size_t store_head;     /* where the authorities are in the store */
 };
 
 #define CA_BUNDLE_NONE ((struct ca_bundle){.fd = {-1, -1, -1, -1}})

@@ -22,102 +22,27 @@
 #include "airlock/userns.h"
 #include "base/compiler.h"
 #include "sandbox/errand.h"
-#include "sandbox/files/in_root.h"
+#include "sandbox/files/ca_layers.h"
 #include "sandbox/files/mount_clone.h"
+#include "sandbox/files/trust_layer.h"
 #include "sandbox/pidfd.h"
 
 /* A container's file system may be one that never answers. */
 enum { PLACE_MS = 10000, LAYERS_MAX = 16 };
 
-/* Where it goes. */
-struct site {
-	int mounts;	 /* the namespace */
-	int table;	 /* its mountinfo, as the process sees it */
-	int root;	 /* O_PATH; -1: still to be opened, in the namespace */
-	int descriptors; /* the placer's own, as a folder of the caller's /proc */
-	bool of_host;	 /* the root is that of the caller: nothing is to be made there */
-};
-
-#define SITE_NONE ((struct site){.mounts = -1, .table = -1, .root = -1, .descriptors = -1})
-
-/* The places that were covered. */
+/* The places that were covered, and whether the folder has layers. */
 struct covered {
 	size_t n, first;
+	bool layered;
+	char unlayered[TRUST_WHY_MAX];
 };
 
-/* --- looking a place up --- */
+_Static_assert(sizeof(struct covered) <= ERRAND_ANSWER_MAX, "it is an errand's answer");
 
 /* A link would be written into the image. */
 static bool is_placed(const struct file_over *o)
 {
 	return !o->link;
-}
-
-static int open_in(const struct site *s, const char *path, uint64_t flags, uint64_t resolve)
-{
-	return in_root_open(s->root, path, flags | O_PATH, 0, resolve);
-}
-
-/* Of the mount that it lies on; 0 or -errno. */
-static int read_mount_id(int fd, uint64_t *out)
-{
-	struct statx x;
-
-	if (statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &x) < 0)
-		return -errno;
-	*out = x.stx_mnt_id;
-	return x.stx_mask & STATX_MNT_ID ? 0 : -ENOSYS;
-}
-
-/* "36 35 98:0 /root /at rw,noatime shared:1 - ext4 ...", proc_pid_mountinfo(5). 1, 0 or -ENOENT. */
-static int find_shared(FILE *table, uint64_t id)
-{
-	_cleanup_free_ char *line = NULL;
-	size_t room = 0;
-	int rc = -ENOENT;
-
-	while (rc == -ENOENT && getline(&line, &room, table) > 0) {
-		char *end = strstr(line, " - ");
-
-		if (!end || strtoull(line, NULL, 10) != id)
-			continue;
-		*end = 0;
-		rc = strstr(line, " shared:") != NULL;
-	}
-	return rc;
-}
-
-static int check_unshared(const struct site *s, int at, const char *path, struct err *e)
-{
-	int fd = fcntl(s->table, F_DUPFD_CLOEXEC, 3), rc;
-	FILE *table = fd < 0 || lseek(fd, 0, SEEK_SET) < 0 ? NULL : fdopen(fd, "r");
-	uint64_t id;
-
-	if (!table) {
-		if (fd >= 0)
-			close(fd);
-		return err_set(e, "the list of its mounts: %s", err_why(errno));
-	}
-	rc = read_mount_id(at, &id);
-	if (rc == 0)
-		rc = find_shared(table, id);
-	fclose(table);
-	if (rc == 0)
-		return 0;
-	return rc < 0 ? err_set(e, "%s: its mount: %s", path, err_why(-rc))
-		      : err_set(e,
-				"%s: it lies on a mount that is shared with others (bind "
-				"propagation \"shared\"), where it would show as well",
-				path);
-}
-
-static int put(const struct site *s, int tree, int at, const char *path, struct err *e)
-{
-	if (check_unshared(s, at, path, e))
-		return -1;
-	if (move_mount(tree, "", at, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
-		return err_set(e, "%s: the mount: %s", path, err_why(errno));
-	return 0;
 }
 
 /* --- a file of the image --- */
@@ -132,29 +57,27 @@ static bool is_absent(int error)
  * A mount of an earlier sandbox's, which has ended: what it shows has no name any more, and nothing can
  * be mounted upon that. 1 when it was taken away, 0 when it is none, -1 with the message.
  */
-static int take_left_over(const struct site *s, int at, const char *path, struct err *e)
+static int take_left_over(const struct trust_site *s, int at, const char *path, struct err *e)
 {
 	struct stat st;
-	char name[16];
+	int rc;
 
 	if (fstat(at, &st) < 0 || (S_ISDIR(st.st_mode) ? st.st_nlink > 1 : st.st_nlink > 0))
 		return 0;
-	snprintf(name, sizeof(name), "%d", at);
-	if (fchdir(s->descriptors) < 0 || umount2(name, MNT_DETACH) < 0)
-		return err_set(e, "%s: a mount of an earlier sandbox: %s", path, err_why(errno));
-	return 1;
+	rc = trust_site_unmount(s, at);
+	return rc ? err_set(e, "%s: a mount of an earlier sandbox: %s", path, err_why(-rc)) : 1;
 }
 
 /* O_PATH. -ENOENT: there is none to cover; a file on a mount of its own is its owner's to choose. */
-static int open_file(const struct site *s, const char *path, struct err *e)
+static int open_file(const struct trust_site *s, const char *path, struct err *e)
 {
 	for (int i = 0; i < LAYERS_MAX; i++) {
-		int at = open_in(s, path, 0, RESOLVE_NO_XDEV), rc;
+		int at = trust_site_open(s, path, 0, RESOLVE_NO_XDEV), rc;
 
 		if (at >= 0 || is_absent(errno))
 			return at < 0 ? -ENOENT : at;
 		if (errno == EXDEV)
-			at = open_in(s, path, 0, 0);
+			at = trust_site_open(s, path, 0, 0);
 		if (at < 0)
 			return is_absent(errno) ? -ENOENT
 						: err_set(e, "%s: %s", path, err_why(errno));
@@ -167,7 +90,7 @@ static int open_file(const struct site *s, const char *path, struct err *e)
 }
 
 /* 1 when it is covered, 0 when there is none to cover. */
-static int cover(const struct site *s, const struct file_over *o, int tree, struct err *e)
+static int cover(const struct trust_site *s, const struct file_over *o, int tree, struct err *e)
 {
 	int at = open_file(s, o->path, e), rc = 0;
 	struct stat st;
@@ -175,14 +98,14 @@ static int cover(const struct site *s, const struct file_over *o, int tree, stru
 	if (at < 0)
 		return at == -ENOENT ? 0 : -1;
 	if (fstat(at, &st) == 0 && S_ISREG(st.st_mode))
-		rc = put(s, tree, at, o->path, e) ? -1 : 1;
+		rc = trust_site_put(s, tree, at, o->path, e) ? -1 : 1;
 	close(at);
 	return rc;
 }
 
 /* --- the folder --- */
 
-static bool may_make_in(const struct site *s, int parent)
+static bool may_make_in(const struct trust_site *s, int parent)
 {
 	uint64_t there, root;
 	struct statfs fs;
@@ -191,19 +114,19 @@ static bool may_make_in(const struct site *s, int parent)
 		return false;
 	if (fstatfs(parent, &fs) == 0 && fs.f_type == TMPFS_MAGIC)
 		return true;
-	return read_mount_id(parent, &there) == 0 && read_mount_id(s->root, &root) == 0 &&
-	       there == root;
+	return trust_site_mount_id(parent, &there) == 0 &&
+	       trust_site_mount_id(s->root, &root) == 0 && there == root;
 }
 
 /* `path` ends in a name that is not there. */
-static int make_folder(const struct site *s, char *path, struct err *e)
+static int make_folder(const struct trust_site *s, char *path, struct err *e)
 {
 	char *slash = strrchr(path, '/');
 	_cleanup_fd_ int parent = -1;
 	int rc = 0;
 
 	*slash = 0;
-	parent = open_in(s, *path ? path : "/", O_DIRECTORY, 0);
+	parent = trust_site_open(s, *path ? path : "/", O_DIRECTORY, 0);
 	if (parent < 0)
 		rc = -errno;
 	else if (!may_make_in(s, parent))
@@ -220,7 +143,7 @@ static int make_folder(const struct site *s, char *path, struct err *e)
 }
 
 /* O_PATH, or -1 with the message. */
-static int open_folder(const struct site *s, const char *whole, struct err *e)
+static int open_folder(const struct trust_site *s, const char *whole, struct err *e)
 {
 	char path[PATH_MAX];
 	int fd = -1;
@@ -230,18 +153,19 @@ static int open_folder(const struct site *s, const char *whole, struct err *e)
 		snprintf(path, sizeof(path), "%.*s", (int)(end - whole), whole);
 		if (fd >= 0)
 			close(fd);
-		fd = open_in(s, path, O_DIRECTORY, 0);
+		fd = trust_site_open(s, path, O_DIRECTORY, 0);
 		if (fd < 0 && errno == ENOENT && make_folder(s, path, e))
 			return -1;
 		if (fd < 0)
-			fd = open_in(s, path, O_DIRECTORY, 0);
+			fd = trust_site_open(s, path, O_DIRECTORY, 0);
 		if (fd < 0)
 			return err_set(e, "%s: %s", path, err_why(errno));
 	}
 	return fd;
 }
 
-static int place_folder(const struct site *s, const struct file_over *o, int tree, struct err *e)
+static int place_folder(const struct trust_site *s, const struct file_over *o, int tree,
+			struct err *e)
 {
 	int at, rc = 1;
 
@@ -249,7 +173,7 @@ static int place_folder(const struct site *s, const struct file_over *o, int tre
 		at = open_folder(s, o->path, e);
 		rc = at < 0 ? -1 : take_left_over(s, at, o->path, e);
 		if (rc == 0)
-			rc = put(s, tree, at, o->path, e);
+			rc = trust_site_put(s, tree, at, o->path, e);
 		if (at >= 0)
 			close(at);
 	}
@@ -258,34 +182,53 @@ static int place_folder(const struct site *s, const struct file_over *o, int tre
 
 /* --- in the container's mount namespace --- */
 
-/* What move_mount() and folders of another user's want. */
-static int keep_rights(struct err *e)
+/*
+ * What move_mount() and folders of another user's want; and an overlay, which changes its files by the
+ * rights of who has mounted it, when the container's own have been asked.
+ */
+static int keep_rights(bool layered, struct err *e)
 {
 	capng_clear(CAPNG_SELECT_CAPS);
 	if (capng_updatev(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, CAP_SYS_ADMIN,
 			  CAP_DAC_OVERRIDE, -1) ||
+	    (layered && capng_updatev(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, CAP_CHOWN,
+				      CAP_FOWNER, CAP_FSETID, -1)) ||
 	    capng_apply(CAPNG_SELECT_CAPS))
 		return err_set(e, "giving up rights before the container's files are entered");
 	umask(022);
 	return 0;
 }
 
-static int enter(struct site *s, const char *root, struct err *e)
+/* Who is not privileged over the machine cannot set the attributes that an overlay usually has. */
+static bool is_in_first_userns(void)
 {
+	FILE *map = fopen("/proc/self/uid_map", "re");
+	unsigned long inside, outside, count;
+	bool whole = map && fscanf(map, "%lu %lu %lu", &inside, &outside, &count) == 3 &&
+		     inside == 0 && outside == 0 && count == UINT32_MAX;
+
+	if (map)
+		fclose(map);
+	return whole;
+}
+
+static int enter(struct trust_site *s, const struct trust_target *t, struct err *e)
+{
+	s->user_xattrs = !is_in_first_userns();
 	s->descriptors = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (s->descriptors < 0)
 		return err_set(e, "/proc/self/fd: %s", err_why(errno));
 	if (setns(s->mounts, CLONE_NEWNS) < 0)
 		return err_set(e, "its mount namespace cannot be entered: %s", err_why(errno));
 	if (s->root < 0)
-		s->root = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		s->root = open(t->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (s->root < 0)
-		return err_set(e, "%s: %s", root, err_why(errno));
-	return keep_rights(e);
+		return err_set(e, "%s: %s", t->root, err_why(errno));
+	return keep_rights(t->layered, e);
 }
 
-static int place_one(const struct site *s, const struct ca_bundle *ca, const struct file_over *o,
-		     int clones, struct err *e)
+static int place_one(const struct trust_site *s, const struct ca_bundle *ca,
+		     const struct file_over *o, int clones, struct err *e)
 {
 	_cleanup_fd_ int tree = mount_clone_take(clones, e);
 
@@ -295,7 +238,7 @@ static int place_one(const struct site *s, const struct ca_bundle *ca, const str
 						  : cover(s, o, tree, e);
 }
 
-static int place_all(const struct site *s, const struct ca_bundle *ca,
+static int place_all(const struct trust_site *s, const struct ca_bundle *ca,
 		     const struct file_over *places, int clones, struct covered *r, struct err *e)
 {
 	int rc;
@@ -307,6 +250,21 @@ static int place_all(const struct site *s, const struct ca_bundle *ca,
 		if (rc && r->n++ == 0)
 			r->first = i;
 	}
+	return 0;
+}
+
+/* Before the files: one that is in a folder with layers is not covered. */
+static int place_layers(const struct trust_site *s, int clones, struct covered *r, struct err *e)
+{
+	struct err why = {0};
+	enum trust_layered rc = trust_layer_put(s, clones, &why);
+
+	if (rc == TRUST_LAYER_BROKEN)
+		return err_set(e, "%s", why.text);
+	r->layered = rc == TRUST_LAYER_DONE;
+	if (rc == TRUST_LAYER_FAILED)
+		snprintf(r->unlayered, sizeof(r->unlayered), "%.*s", (int)sizeof(r->unlayered) - 1,
+			 why.text);
 	return 0;
 }
 
@@ -330,27 +288,31 @@ static int begin_clones(const struct ca_bundle *ca, const struct file_over *plac
 }
 
 struct placing {
-	struct site *site;
+	struct trust_site *site;
 	const struct ca_bundle *ca;
 	const struct file_over *places;
-	const char *root;
+	const struct trust_target *target;
 };
 
 /* The clones are made where this process comes from: the sandbox's files are not seen in the container. */
 static int work(void *ctx, void *answer, int *fds, struct err *e)
 {
+	static const char *const names[] = {CA_LAYERS_BUNDLE, CA_LAYERS_JAVA, NULL};
 	const struct placing *p = ctx;
+	bool layered = p->target->layered;
 	_cleanup_fd_ int clones = -1;
+	_cleanup_fd_ int layers = -1;
 
 	if (userns_enter_owner(p->site->mounts, e))
 		return err_set(e, "its files belong to another user; run sandgate as that one, or "
 				  "as root");
 	clones = begin_clones(p->ca, p->places, e);
-	if (clones < 0)
+	if (clones >= 0 && layered)
+		layers = mount_clone_begin(p->ca->layers, names, e);
+	if (clones < 0 || (layered && layers < 0) || enter(p->site, p->target, e) ||
+	    (layered && place_layers(p->site, layers, answer, e)))
 		return -1;
-	return enter(p->site, p->root, e) || place_all(p->site, p->ca, p->places, clones, answer, e)
-		       ? -1
-		       : 0;
+	return place_all(p->site, p->ca, p->places, clones, answer, e);
 }
 
 /* --- the caller --- */
@@ -364,7 +326,7 @@ static int open_of(pid_t pid, const char *name, int flags)
 }
 
 /* What is opened by the number is of that very process when it lives afterwards. */
-static int open_site(const struct trust_target *t, struct site *s, struct err *e)
+static int open_site(const struct trust_target *t, struct trust_site *s, struct err *e)
 {
 	struct pollfd ended = {.fd = t->process, .events = POLLIN};
 	pid_t pid = pidfd_to_pid(t->process);
@@ -383,7 +345,7 @@ static int open_site(const struct trust_target *t, struct site *s, struct err *e
 	return 0;
 }
 
-static void close_site(struct site *s)
+static void close_site(struct trust_site *s)
 {
 	if (s->mounts >= 0)
 		close(s->mounts);
@@ -409,8 +371,8 @@ int trust_place(const struct ca_bundle *ca, const struct trust_target *t, struct
 		struct err *e)
 {
 	struct file_over places[CA_BUNDLE_PLACES];
-	struct site s = SITE_NONE;
-	struct placing p = {&s, ca, places, t->root};
+	struct trust_site s = TRUST_SITE_NONE;
+	struct placing p = {&s, ca, places, t};
 	const struct errand x = {.what = "its mounts",
 				 .ms = PLACE_MS,
 				 .work = work,
@@ -426,6 +388,11 @@ int trust_place(const struct ca_bundle *ca, const struct trust_target *t, struct
 	else if (rc == 0)
 		rc = errand_run(&x, &r, NULL, e);
 	close_site(&s);
-	*out = (struct trust_placed){.first = r.n ? places[r.first].path : NULL, .n = r.n};
+	*out = (struct trust_placed){
+		.first = r.n ? places[r.first].path : NULL,
+		.n = r.n,
+		.layered = r.layered,
+	};
+	memcpy(out->unlayered, r.unlayered, sizeof(out->unlayered));
 	return rc < 0 ? err_prefix(e, "the container's certificates") : rc;
 }

@@ -8,7 +8,8 @@
  *
  *	caller ── fork ── placer ── fork ── cloner
  *
- *	cloner	clones the sandbox's files, read-only for good (mount_clone.h), one for each place
+ *	cloner	clones the sandbox's files, read-only for good (mount_clone.h), one for each place; another
+ *		one the layers
  *	placer	enters the container's mount namespace, drops what it does not need, and moves each
  *		clone onto its place; nothing of the caller's is entered or changed
  *
@@ -21,6 +22,9 @@
 #ifndef SG_SANDBOX_TRUST_PLACE_H
 #define SG_SANDBOX_TRUST_PLACE_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "base/err.h"
 #include "sandbox/files/ca_bundle.h"
 
@@ -29,11 +33,19 @@ struct trust_target {
 	/* The container's root as that namespace has it, absolute: before the process enters it. NULL: the
 	 * root that the process has. */
 	const char *root;
+	/* Where nothing runs in it yet, and its root can be written: its folder of certificates is to be
+	 * one that can be changed (trust_layer.h). */
+	bool layered;
 };
+
+enum { TRUST_WHY_MAX = 256 };
 
 struct trust_placed {
 	const char *first; /* of the image's files that were covered, inside; NULL: it has none */
 	size_t n;	   /* how many */
+	bool layered;	   /* the folder of certificates can be changed inside */
+	/* Why it cannot, where it should; or empty. */
+	char unlayered[TRUST_WHY_MAX];
 };
 
 /*

@@ -65,6 +65,18 @@ class Podman:
         assert done.returncode == 0, f"podman {' '.join(argv)}: {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done.stdout.strip()
 
+    def import_image(self, name, tar):
+        """An image of these octets; its name."""
+        path = f"{self.machine.new_work(self.person)}/image.tar"
+
+        def put():
+            with open(path, "wb") as out:
+                out.write(tar)
+        self.machine.place.call(put)
+        self.run("import", "-q", path, name, timeout=120)
+        self.machine.run(["rm", path], self.person)
+        return name
+
     def popen(self, *argv, **options):
         return self.machine.popen(["podman", *argv], self.person, env=self.env, **options)
 
