@@ -2,14 +2,49 @@
 #include "cli/hook_trust.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
 #include <syslog.h>
 #include <unistd.h>
 
+#include "airlock/namespace.h"
 #include "cli/container_trust.h"
+#include "sandbox/person.h"
+
+/*
+ * Is that the root of the container, as the namespace here numbers its users? With a user namespace of
+ * its own (--userns=keep-id, auto) podman gives it the bundle, which nothing inside can see.
+ */
+static bool is_containers_root(pid_t pid, uid_t user)
+{
+	char path[64];
+	_cleanup_fd_ int userns = -1;
+	uid_t root;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
+	userns = open(path, O_RDONLY | O_CLOEXEC);
+	/* Seen from the same one the numbers are those of the namespace above (user_namespaces(7)). */
+	return userns >= 0 && !namespace_is(userns, "/proc/self/ns/user") &&
+	       person_root_of(pid, &root) && root == user;
+}
+
+static int open_bundle(const struct oci_state *s, struct err *e)
+{
+	int fd = open(s->bundle, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct stat st;
+
+	if (fd >= 0 && fstat(fd, &st) == 0 && !(st.st_mode & (S_IWGRP | S_IWOTH)) &&
+	    is_containers_root(s->pid, st.st_uid))
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return trusted_folder_open(s->bundle, OWNER_ROOT_OR_PERSON, e);
+}
 
 int hook_config_read(const struct oci_state *s, struct trusted_text *out, struct err *e)
 {
-	_cleanup_fd_ int folder = trusted_folder_open(s->bundle, OWNER_ROOT_OR_PERSON, e);
+	_cleanup_fd_ int folder = open_bundle(s, e);
 	struct trusted_request r = {
 		.folder = folder,
 		.name = "config.json",

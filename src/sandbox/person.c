@@ -2,6 +2,7 @@
 #include "sandbox/person.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -46,7 +47,7 @@ static int read_map(const char *path, char out[MAP_MAX])
 }
 
 /* False where the namespace above has no number for it, or there is no /proc. */
-static bool map_own(const char *path, id_t inside, id_t *out)
+static bool map_id_by(const char *path, id_t inside, id_t *out)
 {
 	char text[MAP_MAX];
 
@@ -67,7 +68,7 @@ static uid_t own_uid_above(bool *known)
 
 	if (last.pid != getpid() || last.own != geteuid()) {
 		last.own = geteuid();
-		last.known = map_own("/proc/self/uid_map", last.own, &last.above);
+		last.known = map_id_by("/proc/self/uid_map", last.own, &last.above);
 		last.pid = getpid();
 	}
 	*known = last.known;
@@ -78,7 +79,15 @@ uid_t person_uid_of(uid_t inside)
 {
 	uid_t above;
 
-	return map_own("/proc/self/uid_map", inside, &above) ? above : inside;
+	return map_id_by("/proc/self/uid_map", inside, &above) ? above : inside;
+}
+
+bool person_root_of(pid_t pid, uid_t *out)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/uid_map", (int)pid);
+	return map_id_by(path, 0, out);
 }
 
 uid_t person_uid(void)
@@ -93,7 +102,7 @@ gid_t person_gid(gid_t inside)
 {
 	gid_t above;
 
-	return map_own("/proc/self/gid_map", inside, &above) ? above : inside;
+	return map_id_by("/proc/self/gid_map", inside, &above) ? above : inside;
 }
 
 static bool owns_the_system(uid_t uid)

@@ -23,6 +23,9 @@ uid_t person_uid(void);
 uid_t person_uid_of(uid_t inside);
 gid_t person_gid(gid_t inside);
 
+/* The user that is root in the user namespace of that process, which is not this one's. */
+bool person_root_of(pid_t pid, uid_t *out);
+
 /*
  * Is a file's owner the system's root, who has no number in a person's namespace? There it is the
  * one to whom `/` belongs.

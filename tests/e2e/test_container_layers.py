@@ -110,3 +110,18 @@ def test_the_folder_belongs_to_whom_the_images_belongs(engine, policy, image):
         tree.folder(CERTS, 0o2775)
     done = run(engine, policy, image(change), script=f"stat -c '%a %u %g' {CERTS}; {CHANGED}; rm -r {CERTS}/*; ls {CERTS}")
     assert done.stdout == "2775 0 0\nchanged\n", done
+
+
+# podman gives the bundle of a container that has a user namespace of its own to the root of that.
+USERS = {"podman-rootless": [["--userns=keep-id", "--user=0"], ["--userns=keep-id"], ["--userns=auto"],
+                             ["--userns=nomap"], ["--uidmap=0:5:1000"]],
+         "podman-rootful": [["--uidmap=0:100000:1000"]]}
+
+
+def test_with_users_of_its_own(engine_name, engine, policy, image):
+    name = image()
+    for words in USERS[engine_name]:
+        done = run(engine, policy, name, *words, script=f"id -u; {BY_THE_SYSTEM}; {CHANGED}; {BY_THE_SYSTEM}")
+        changed = "" if words == ["--userns=keep-id"] else "changed\n"  # nobody there may
+        user = "0\n" if changed else f"{engine.machine.run(['id', '-u'], engine.person).stdout}"
+        assert done.stdout == f"{user}{SAYS}{changed}{SAYS}", (words, done)

@@ -20,7 +20,7 @@ class Container:
     """As a runtime shows it to a hook: a process in namespaces of its own, and its bundle. One of a pod
     has the network of `pod`, another one."""
 
-    def __init__(self, world, pod=None):
+    def __init__(self, world, pod=None, words=()):
         self.machine, self.folder = world.machine, world.machine.new_work("root")
         self.pod, network = pod, {"type": "network"}
         if pod:
@@ -29,7 +29,7 @@ class Container:
                   "process": {"args": ["x"], "cwd": "/"}, "linux": {"namespaces": [network, {"type": "mount"}]}}
         self.machine.run(f"mkdir -p {self.folder}/root/etc", "root").check_returncode()
         self.machine.write(f"{self.folder}/config.json", json.dumps(config), "root")
-        network = ["nsenter", f"--net=/proc/{pod.process.pid}/ns/net", "unshare"] if pod else ["unshare", "-n"]
+        network = ["nsenter", f"--net=/proc/{pod.process.pid}/ns/net", "unshare"] if pod else ["unshare", "-n", *words]
         self.process = self.machine.popen([*network, "-m", "sleep", "1000"], "root")
         wait_until(lambda: read_proc(self.process.pid, "comm").strip() == "sleep", what="the container")
         self.place = Place.of_process(self.process.pid)
@@ -100,6 +100,21 @@ def test_a_number_that_is_another_s(world, sandgate, container):
     done = sandgate("oci-hook", input=one.state(other.pid, policy="deny"))
     assert done.status == 125 and "no process of that number" in done.err, done
     assert world.machine.run(["ip", "-o", "link"], "root").stdout == before and sandgate.json("ls") == []
+
+
+def test_a_bundle_of_another_s(world, sandgate, container):
+    """Its configuration is not believed: neither of a user who is root nowhere, nor of one who is root in
+    another user namespace than the container's."""
+    plain, with_users = container(), container(words=["-U", "--map-root-user"])
+    for one in plain, with_users:
+        world.machine.run(["chown", "4321", one.folder], "root").check_returncode()
+        done = sandgate("oci-hook", input=one.state(policy="deny"))
+        assert done.status == 125 and "it is not yours" in done.err, done
+        world.machine.run(["chown", "0", one.folder], "root").check_returncode()
+    world.machine.run(["chmod", "777", plain.folder], "root").check_returncode()
+    done = sandgate("oci-hook", input=plain.state(policy="deny"))
+    assert done.status == 125 and "everyone may write it" in done.err, done
+    assert sandgate.json("ls") == []
 
 
 def test_the_containers_of_a_pod_at_the_same_moment(sandgate, container):
