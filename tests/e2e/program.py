@@ -84,9 +84,12 @@ class Sandgate:
         self._open = []
 
     def as_person(self, person):
+        """As another one, whose sandboxes end with this one's."""
         if person == self.person:
             return self
-        return Sandgate(self.world, self.path, person, self.engine)
+        other = Sandgate(self.world, self.path, person, self.engine)
+        other._open = self._open
+        return other
 
     def new_name(self):
         return f"t{os.getpid()}-{next(_numbers)}"
