@@ -10,6 +10,7 @@
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -32,10 +33,12 @@ static pid_t find_holder(const struct stat *of)
 
 	while (f && !found && fgets(line, sizeof(line), f)) {
 		unsigned long long ino;
+		unsigned major, minor;
 		int pid;
 
-		if (sscanf(line, "%*s FLOCK %*s %*s %d %*x:%*x:%llu", &pid, &ino) == 2 && pid > 0 &&
-		    ino == of->st_ino)
+		if (sscanf(line, "%*s FLOCK %*s %*s %d %x:%x:%llu", &pid, &major, &minor, &ino) ==
+			    4 &&
+		    pid > 0 && ino == of->st_ino && makedev(major, minor) == of->st_dev)
 			found = pid;
 	}
 	if (f)
